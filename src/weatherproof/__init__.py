@@ -1,0 +1,56 @@
+"""Weatherproof: how well does an image classifier hold up against noise, blur, weather and lossy files, and better?
+
+import weatherproof
+
+run = weatherproof.train("photos10/nominal")
+result = weatherproof.evaluate(run.classifier(), images, labels)
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from .api import evaluate, resume, train
+    from .data import open_data
+    from .errors import InputError
+    from .evaluation import Result
+    from .measures import psnr, ssim
+    from .networks.classifiers import classifier
+    from .networks.classifiers.saved import load_classifier
+    from .training import Recipe, Run, load_recipe
+
+# Loaded when first asked for, so that importing the package costs next to nothing.
+_HOMES = {
+    "InputError": "errors",
+    "Recipe": "training",
+    "Result": "evaluation",
+    "Run": "training",
+    "classifier": "networks.classifiers",
+    "evaluate": "api",
+    "load_classifier": "networks.classifiers.saved",
+    "load_recipe": "training",
+    "open_data": "data",
+    "psnr": "measures",
+    "resume": "api",
+    "ssim": "measures",
+    "train": "api",
+}
+
+__all__ = [
+    "InputError", "Recipe", "Result", "Run", "classifier", "evaluate", "load_classifier", "load_recipe", "open_data",
+    "psnr", "resume", "ssim", "train",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'weatherproof' has no attribute '{name}'")
+    return getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,132 @@
+"""The roof: what joins rooms that do not know each other, for the command line and for Python alike."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from . import __version__, training
+from .data import ArrayImages, Data, ImageSet, Loader, default_workers, open_data, stratified
+from .devices import pick_device
+from .errors import InputError
+from .evaluation import Result, accuracy, run_suite
+from .images import ImagesLike, as_labels, as_pixels
+from .networks.classifiers.saved import Card, load_with_card
+from .training import Prepared, Recipe, Run, load_recipe
+from .training.recipe import parse_recipe
+from .training.run import free_folder
+from .training.watch import watch as choose_watch
+
+
+def train(
+    recipe: str | Path | Recipe,
+    folder: str | Path | None = None,
+    *,
+    overrides: dict[str, Any] | None = None,
+    data_dir: str | Path | None = None,
+    device: str = "auto",
+    workers: int | None = None,
+    quiet: bool = False,
+) -> Run:
+    """Train a recipe (a shipped name, a file, or a `Recipe`) in a new folder; what ``weatherproof train`` does.
+
+    `folder` defaults to the first free ``runs/NAME``. `overrides` maps dotted keys to values:
+    ``{"training.epochs": 3}``. Returns the finished run.
+    """
+    loaded = recipe if isinstance(recipe, Recipe) else load_recipe(recipe, overrides)
+    if isinstance(recipe, Recipe) and overrides:
+        loaded = parse_recipe(recipe.name, recipe.mapping(), overrides)
+    prepared = Prepared(loaded, data_dir=data_dir, device=device, workers=workers)
+    run = training.start(prepared, Path(folder).expanduser() if folder else free_folder(loaded.name, Path("runs")))
+    return training.train(prepared, run, accuracy, choose_watch(quiet))
+
+
+def resume(
+    folder: str | Path,
+    *,
+    overrides: dict[str, Any] | None = None,
+    data_dir: str | Path | None = None,
+    device: str = "auto",
+    workers: int | None = None,
+    quiet: bool = False,
+) -> Run:
+    """Go on with an interrupted run, exactly as if it had not been; a finished one is returned as it is."""
+    run, recipe = training.reopen(folder, overrides)
+    if run.finished:
+        return run
+    prepared = Prepared(recipe, data_dir=data_dir, device=device, workers=workers)
+    return training.train(prepared, run, accuracy, choose_watch(quiet))
+
+
+def evaluate(
+    classifier: nn.Module,
+    images: ImagesLike,
+    labels: Any,
+    suite: str = "clean",
+    *,
+    batch_size: int = 250,
+) -> Result:
+    """Measure any classifier on arrays or tensors: uint8 NHWC, or float NCHW in [0, 1]; labels are integers.
+
+    The classifier takes float NCHW images in [0, 1] and gives logits. It stays on its device and in its modes.
+    """
+    pixels = as_pixels(images).detach().cpu()
+    targets = as_labels(labels, len(pixels)).cpu()
+    image_set = ImageSet(ArrayImages(pixels), targets, ())
+    loader = Loader(image_set, batch_size, pixels.shape[-1], device=_device(classifier))
+    protocol = {"data": "arrays", "images": len(pixels), "size": f"{pixels.shape[2]} x {pixels.shape[3]}"}
+    return run_suite(suite, classifier, loader, {**protocol, "weatherproof": __version__})
+
+
+def evaluate_on(
+    model: str | Path,
+    source: str | None = None,
+    suite: str = "clean",
+    *,
+    split: str = "test",
+    data_dir: str | Path | None = None,
+    limit: int | None = None,
+    seed: int = 0,
+    batch_size: int = 250,
+    device: str = "auto",
+    workers: int | None = None,
+) -> Result:
+    """Measure a run or a model file on a data set by name; what ``weatherproof evaluate`` does.
+
+    Without a `source`, the data set that the classifier was trained on.
+    """
+    classifier, card = load_with_card(model, pick_device(device))
+    trained_on = card.origin.get("data") or {}
+    name = source or trained_on.get("source")
+    if not name:
+        raise InputError(f"{model} does not say what it was trained on; name the data with --data")
+    # The set that it was trained on is opened as it was then, so that its splits are the same.
+    settings = trained_on if name == trained_on.get("source") else {"source": name, "channels": card.channels}
+    workers = default_workers() if workers is None else workers
+    data = open_data(**settings, opened_size=card.size, data_dir=data_dir, workers=workers)
+    _check_classes(card, data)
+    image_set = data.split(split)
+    if limit is not None:
+        image_set = image_set.take(stratified(image_set.labels, min(limit, len(image_set)), seed)[0])
+    loader = Loader(image_set, batch_size, data.size, device=_device(classifier), workers=workers)
+    protocol = {"model": str(model), "data": name, "split": split, "images": len(image_set), "size": data.size}
+    if limit is not None:
+        protocol |= {"limit": limit, "seed": seed}
+    return run_suite(suite, classifier, loader, {**protocol, "weatherproof": __version__})
+
+
+def _check_classes(card: Card, data: Data) -> None:
+    ours, theirs = card.class_names, data.classes
+    if len(ours) != len(theirs):
+        raise InputError(f"the classifier tells {len(ours)} classes apart, but {data.name} has {len(theirs)}")
+    numbers = tuple(str(i) for i in range(len(ours)))
+    if ours != theirs and numbers not in (ours, theirs):  # classes that are only numbered fit any names
+        i = next(i for i, (a, b) in enumerate(zip(ours, theirs, strict=True)) if a != b)
+        raise InputError(f"class {i} is '{ours[i]}' for the classifier but '{theirs[i]}' in {data.name}")
+
+
+def _device(classifier: nn.Module) -> torch.device:
+    return next((tensor.device for tensor in (*classifier.parameters(), *classifier.buffers())), torch.device("cpu"))

@@ -1,0 +1,183 @@
+"""The augmentations of ordinary training, for whole batches at once."""
+
+from __future__ import annotations
+
+import math
+from typing import Protocol
+
+import torch
+from PIL import Image
+from torch import Tensor
+from torch.nn import functional
+
+from ..data import CentreFrame, Frame
+from ..errors import InputError
+
+
+class Augmentation(Protocol):
+    """Images to images: (B, C, H, W) of any dtype and device, with randomness from a CPU generator only."""
+
+    def __call__(self, images: Tensor, generator: torch.Generator) -> Tensor: ...
+
+
+class Unchanged:
+    """No augmentation."""
+
+    def __call__(self, images: Tensor, generator: torch.Generator) -> Tensor:
+        return images
+
+
+class Flip:
+    """Each image is mirrored left to right with probability 1/2."""
+
+    def __call__(self, images: Tensor, generator: torch.Generator) -> Tensor:
+        count = len(images)
+        mirrored = torch.rand(count, generator=generator) < 0.5
+        # Choosing whole images from both versions copies memory in large pieces; torch.where would go pixel by pixel.
+        chosen = torch.arange(count) + count * mirrored
+        return torch.cat([images, images.flip(3)]).index_select(0, chosen.to(images.device))
+
+
+class CropFlip:
+    """The field's habit for 32 pixels: pad with zeros, crop to the old size at random, mirror with probability 1/2."""
+
+    def __init__(self, pad: int = 4) -> None:
+        if pad < 0:
+            raise InputError(f"crop_flip pads by 0 pixels or more; got {pad}")
+        self.pad = pad
+        self.flip = Flip()
+
+    def __call__(self, images: Tensor, generator: torch.Generator) -> Tensor:
+        offsets = torch.randint(0, 2 * self.pad + 1, (2, len(images)), generator=generator)
+        return crop_padded(self.flip(images, generator), offsets, self.pad)
+
+
+class ResizedCropFlip:
+    """The field's habit for photographs: a random part of the image at a random aspect, resized, and mirrored or not.
+
+    `crop` is the side that the part is resized to (default: the images' own); `size`, if given, the side that this is
+    resized to once more: the paper trains on 224 pixels brought down to 128. Images in files are cropped from their
+    full size when they are opened (`on_files`), images in memory from what they are.
+    """
+
+    def __init__(
+        self,
+        crop: int | None = None,
+        size: int | None = None,
+        scale: tuple[float, float] = (0.08, 1.0),
+        ratio: tuple[float, float] = (3 / 4, 4 / 3),
+    ) -> None:
+        if not 0 < scale[0] <= scale[1] <= 1 or not 0 < ratio[0] <= ratio[1]:
+            raise InputError(
+                f"resized_crop_flip wants 0 < scale <= 1 and 0 < ratio, low before high; got {scale}, {ratio}"
+            )
+        self.crop, self.size, self.scale, self.ratio = crop, size, scale, ratio
+        self.flip = Flip()
+
+    def on_files(self, size: int) -> tuple[Frame, Augmentation]:
+        """What happens when a file is opened, and what is left to do for the batch."""
+        return _RandomFrame(self, self.crop or size), self.flip
+
+    def __call__(self, images: Tensor, generator: torch.Generator) -> Tensor:
+        height, width = images.shape[2:]
+        boxes = random_boxes(len(images), height, width, self.scale, self.ratio, generator)
+        cropped = crop_resized(images, boxes, self.crop or height)
+        return self.flip(_resize(cropped, self.size) if self.size else cropped, generator)
+
+
+class _RandomFrame:
+    """A random part of an opened image, resized with antialiasing."""
+
+    def __init__(self, settings: ResizedCropFlip, size: int) -> None:
+        self.settings, self.size = settings, size
+
+    def __call__(self, image: Image.Image, generator: torch.Generator) -> Image.Image:
+        width, height = image.size
+        settings = self.settings
+        top, left, tall, wide = random_boxes(1, height, width, settings.scale, settings.ratio, generator)[0].tolist()
+        part = image.resize((self.size, self.size), Image.Resampling.BILINEAR, box=(left, top, left + wide, top + tall))
+        if settings.size and settings.size != self.size:
+            part = part.resize((settings.size, settings.size), Image.Resampling.BILINEAR)
+        return part
+
+
+AUGMENTATIONS = {"none": Unchanged, "flip": Flip, "crop_flip": CropFlip, "resized_crop_flip": ResizedCropFlip}
+
+
+def on_files(augmentation: Augmentation, size: int) -> tuple[Frame, Augmentation]:
+    """How files are opened for an augmentation, and what it does to the batch: most crop the centre and then act."""
+    split = getattr(augmentation, "on_files", None)
+    return split(size) if split else (CentreFrame(size), augmentation)
+
+
+def crop_padded(images: Tensor, offsets: Tensor, pad: int) -> Tensor:
+    """Windows of zero-padded images: `offsets` (2, B) are the rows and columns, 0..2 pad, where each window starts."""
+    count, channels, height, width = images.shape
+    tall, wide = height + 2 * pad, width + 2 * pad
+    # In the flat padded batch a window lies within one run of height * wide values, which is copied in one piece; the
+    # columns that do not belong are then left out by a view. `wide` values more keep the last run inside.
+    flat = images.new_zeros(count * channels * tall * wide + wide)
+    padded = flat[:-wide].view(count, channels, tall, wide)
+    padded[:, :, pad : pad + height, pad : pad + width] = images
+    starts = (
+        torch.arange(count * channels).view(count, channels) * (tall * wide) + (offsets[0] * wide + offsets[1])[:, None]
+    )
+    runs = flat.as_strided((flat.numel() - height * wide + 1, height * wide), (1, 1))
+    chosen = runs.index_select(0, starts.view(-1).to(images.device))
+    return chosen.view(count, channels, height, wide)[..., :width]
+
+
+def random_boxes(
+    count: int, height: int, width: int, scale: tuple[float, float], ratio: tuple[float, float],
+    generator: torch.Generator, attempts: int = 10,
+) -> Tensor:  # fmt: skip
+    """`count` boxes (top, left, height, width), int64 (count, 4), inside an image: area and log aspect uniform.
+
+    The first of ten attempts that fits is taken, as the field does it; when none fits, the largest box in the middle
+    whose aspect is allowed.
+    """
+    draws = torch.rand(4, attempts, count, generator=generator, dtype=torch.float64)
+    area = height * width * (scale[0] + (scale[1] - scale[0]) * draws[0])
+    low, high = math.log(ratio[0]), math.log(ratio[1])
+    aspect = torch.exp(low + (high - low) * draws[1])
+    wide, tall = (area * aspect).sqrt().round().long(), (area / aspect).sqrt().round().long()
+    fits = (wide > 0) & (wide <= width) & (tall > 0) & (tall <= height)
+    top = (draws[2] * (height - tall + 1)).long()
+    left = (draws[3] * (width - wide + 1)).long()
+    first = fits.to(torch.uint8).argmax(dim=0, keepdim=True)
+    boxes = torch.stack([top, left, tall, wide], dim=-1).gather(0, first[..., None].expand(1, count, 4))[0]
+    boxes[~fits.any(dim=0)] = _middle_box(height, width, ratio)
+    return boxes
+
+
+def _middle_box(height: int, width: int, ratio: tuple[float, float]) -> Tensor:
+    wide, tall = width, height
+    if width / height < ratio[0]:
+        tall = min(height, round(width / ratio[0]))
+    elif width / height > ratio[1]:
+        wide = min(width, round(height * ratio[1]))
+    return torch.tensor([(height - tall) // 2, (width - wide) // 2, tall, wide])
+
+
+def crop_resized(images: Tensor, boxes: Tensor, size: int) -> Tensor:
+    """Each image's box (top, left, height, width), resized to `size` by bilinear interpolation; dtype is kept."""
+    height, width = images.shape[2:]
+    top, left, tall, wide = boxes.to(images.device, torch.float32).unbind(1)
+    # affine_grid maps the output square [-1, 1]^2 onto the box, in the input's own [-1, 1]^2.
+    zero = torch.zeros_like(top)
+    rows = [
+        torch.stack([wide / width, zero, (2 * left + wide) / width - 1], dim=1),
+        torch.stack([zero, tall / height, (2 * top + tall) / height - 1], dim=1),
+    ]
+    grid = functional.affine_grid(torch.stack(rows, dim=1), [len(images), 1, size, size], align_corners=False)
+    sampled = functional.grid_sample(images.float(), grid, padding_mode="border", align_corners=False)
+    return _as_dtype(sampled, images.dtype)
+
+
+def _resize(images: Tensor, size: int) -> Tensor:
+    resized = functional.interpolate(images.float(), (size, size), mode="bilinear", antialias=True)
+    return _as_dtype(resized, images.dtype)
+
+
+def _as_dtype(images: Tensor, dtype: torch.dtype) -> Tensor:
+    return images.round().to(dtype) if dtype == torch.uint8 else images.to(dtype)

@@ -1,0 +1,84 @@
+"""``weatherproof COMMAND``: finds the command, and turns errors into one sentence and an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from .. import __version__
+from ..errors import InputError, did_you_mean
+
+COMMANDS = {
+    "demo": "train and measure a classifier on the photographs that come along: a tour in two minutes",
+    "train": "train a classifier by recipe, or resume a run",
+    "evaluate": "measure a trained classifier on a data set",
+    "recipes": "list, show, copy and validate recipes",
+    "doctor": "what is installed here, and what it means",
+}
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose complaints are InputErrors, like all others."""
+
+    def error(self, message: str) -> NoReturn:
+        raise InputError(f"{message} (try: {self.prog} --help)")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; returns the exit code: 0, 2 for what the user can mend, 130 after Ctrl-C."""
+    try:
+        return _run(list(sys.argv[1:] if arguments is None else arguments))
+    except InputError as error:
+        return _complain(str(error), 2)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS):
+            return _complain(f"{error.filename or 'the disk'}: {error.strerror}", 2)
+        raise
+    except KeyboardInterrupt:
+        return _complain("stopped", 130)
+
+
+def _run(arguments: list[str]) -> int:
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        print(_overview())
+        return 0
+    command, *rest = arguments
+    if command == "--version":
+        print(f"weatherproof {__version__}")
+        return 0
+    if command not in COMMANDS:
+        raise InputError(f"there is no command '{command}'{did_you_mean(command, COMMANDS)}")
+    module = importlib.import_module(f".{command}", __package__)
+    parser = Parser(prog=f"weatherproof {command}", description=module.__doc__, allow_abbrev=False,
+                    formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+    module.add_arguments(parser)
+    return int(module.run(parser, rest) or 0)
+
+
+def _overview() -> str:
+    width = max(len(name) for name in COMMANDS)
+    lines = [f"  {name:{width}}  {text}" for name, text in COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: weatherproof COMMAND [...]",
+            "",
+            "How well does an image classifier hold up against noise, blur, weather and lossy files, and better?",
+            "",
+            *lines,
+            "",
+            "weatherproof COMMAND --help says more; weatherproof --version tells the version.",
+        ]
+    )
+
+
+def _complain(sentence: str, code: int) -> int:
+    print(f"weatherproof: {sentence}", file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

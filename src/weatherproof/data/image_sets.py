@@ -1,0 +1,133 @@
+"""Labelled images, in memory or in files, behind one small interface."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor
+
+from ..errors import InputError
+
+Frame = Callable[[Image.Image, torch.Generator], Image.Image]
+"""How an opened image of any size becomes one of the size that the network sees."""
+
+
+class Images(Protocol):
+    """Images by position."""
+
+    channels: int
+
+    def __len__(self) -> int: ...
+
+    def take(self, indices: Sequence[int]) -> Images:
+        """The images at these positions, in this order."""
+
+
+class ArrayImages:
+    """Images that live in memory: `pixels` is uint8 (N, C, H, W)."""
+
+    def __init__(self, pixels: Tensor) -> None:
+        self.pixels = pixels
+        self.channels = pixels.shape[1]
+
+    @staticmethod
+    def from_nhwc(array: np.ndarray) -> ArrayImages:
+        """From uint8 (N, H, W, C)."""
+        return ArrayImages(torch.from_numpy(np.ascontiguousarray(array.transpose(0, 3, 1, 2))))
+
+    def __len__(self) -> int:
+        return len(self.pixels)
+
+    def take(self, indices: Sequence[int]) -> ArrayImages:
+        return ArrayImages(self.pixels[torch.as_tensor(indices, dtype=torch.int64)])
+
+
+class FileImages:
+    """Images that are opened when they are needed, in workers: from files, or from anything that `open_image` opens."""
+
+    def __init__(
+        self,
+        items: Sequence[object],
+        channels: int,
+        open_image: Callable[[object], Image.Image] | None = None,
+    ) -> None:
+        self.items = items
+        self.channels = channels
+        self._open = open_image or open_file
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def take(self, indices: Sequence[int]) -> FileImages:
+        return FileImages([self.items[i] for i in indices], self.channels, self._open)
+
+    def open(self, index: int) -> Image.Image:
+        """The image at full size, as RGB or as grey."""
+        image = self._open(self.items[index])
+        return image.convert("RGB" if self.channels == 3 else "L")
+
+
+def open_file(path: object) -> Image.Image:
+    """The decoded image of a file; one that cannot be decoded to its end is an `InputError` that names it."""
+    try:
+        with Image.open(Path(str(path))) as image:
+            image.load()
+            return image
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        reason = str(error).replace(str(path), "the file")
+        raise InputError(f"{path} is not a readable image ({reason}); repair or remove it") from error
+
+
+@dataclass(frozen=True)
+class ImageSet:
+    """Images with labels: one split of a data set. `labels` is int64 (N,), `classes` names them."""
+
+    images: ArrayImages | FileImages
+    labels: Tensor
+    classes: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def take(self, indices: Sequence[int]) -> ImageSet:
+        """The examples at these positions, in this order."""
+        labels = self.labels[torch.as_tensor(indices, dtype=torch.int64)]
+        return replace(self, images=self.images.take(indices), labels=labels)
+
+
+@dataclass(frozen=True)
+class Data:
+    """A data set: its splits and what a classifier of it must know.
+
+    `validation` is a split that the set brings along, or one held out of `train`; it may be missing. Images of other
+    sizes than `size` are resized and cropped to it when they are opened.
+    """
+
+    name: str
+    train: ImageSet
+    validation: ImageSet | None
+    test: ImageSet
+    size: int
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        return self.train.classes
+
+    @property
+    def channels(self) -> int:
+        return self.train.images.channels
+
+    def split(self, name: str) -> ImageSet:
+        """The split of that name: train, validation or test."""
+        found = {"train": self.train, "validation": self.validation, "test": self.test}.get(name)
+        if found is None:
+            raise InputError(f"{self.name} has no split '{name}'")
+        return found

@@ -1,0 +1,52 @@
+"""Counting what a classifier gets right, without leaving a trace in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+from ..data import Batch, Loader
+from ..errors import InputError
+from ..images import to_unit
+
+
+def accuracy(classifier: nn.Module, loader: Loader) -> float:
+    """The share of images whose largest logit is their label's, in percent."""
+    correct = hits(classifier, loader)
+    return 100 * float(correct.double().mean())
+
+
+def hits(classifier: nn.Module, loader: Loader) -> Tensor:
+    """For each image in order, whether it is classified correctly: bool (N,)."""
+    with measuring(classifier):
+        return torch.cat([_logits(classifier, batch).argmax(dim=1).eq(batch.labels).cpu() for batch in loader.epoch()])
+
+
+@contextmanager
+def measuring(classifier: nn.Module) -> Iterator[None]:
+    """Eval mode without gradients; afterwards every submodule is in the mode that it was in."""
+    modes = {module: module.training for module in classifier.modules()}
+    classifier.eval()
+    try:
+        with torch.inference_mode():
+            yield
+    finally:
+        for module, mode in modes.items():
+            module.training = mode
+
+
+def _logits(classifier: nn.Module, batch: Batch) -> Tensor:
+    logits = classifier(to_unit(batch.images))
+    if not isinstance(logits, Tensor) or logits.ndim != 2 or len(logits) != len(batch.images):
+        shape = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
+        raise InputError(f"the classifier gave {shape} for {len(batch.images)} images; wanted logits (images, classes)")
+    if int(batch.labels.max()) >= logits.shape[1]:
+        raise InputError(
+            f"label {int(batch.labels.max())} is out of range: the classifier tells {logits.shape[1]} classes apart"
+        )
+    if not bool(torch.isfinite(logits).all()):
+        raise InputError("the classifier gave logits that are not finite; it cannot be measured")
+    return logits

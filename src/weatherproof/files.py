@@ -1,0 +1,92 @@
+"""Writing that never leaves half a file behind, and reading that says which file is broken."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .errors import InputError
+
+
+def write_atomically(path: Path, content: bytes | str) -> None:
+    """Replace `path` by `content`, or leave it as it was: a reader never sees a part, whenever we are killed."""
+    data = content.encode() if isinstance(content, str) else content
+    # The process number keeps two writers of one file apart; the last one to finish wins, whole.
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with partial.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}; what was there is untouched") from error
+    finally:
+        partial.unlink(missing_ok=True) if partial.parent.is_dir() else None
+
+
+def append_line(path: Path, line: str) -> None:
+    """Add one line to a text file; when the disk is full the file keeps its old length."""
+    size = path.stat().st_size if path.exists() else 0
+    try:
+        with path.open("ab") as file:
+            file.write(line.encode() + b"\n")
+    except OSError as error:
+        if path.exists():
+            os.truncate(path, size)
+        raise InputError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write JSON that people can read and diff."""
+    write_atomically(path, json.dumps(content, indent=2, allow_nan=False) + "\n")
+
+
+def read_json(path: Path) -> Any:
+    """Parsed JSON; a missing or malformed file is an `InputError` that names it."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def save_tensors(path: Path, tensors: Mapping[str, Tensor], note: Mapping[str, str] | None = None) -> None:
+    """Write tensors as safetensors, with `note` and a checksum of the values in the file's own header."""
+    from safetensors.torch import save
+
+    plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    write_atomically(path, save(plain, {**(note or {}), "checksum": _checksum(plain)}))
+
+
+def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Tensors and note of a file written by `save_tensors` (a file without a checksum is taken as it is)."""
+    from safetensors import SafetensorError, safe_open
+
+    if not path.is_file():
+        raise InputError(f"there is no file {path}")
+    try:
+        with safe_open(path, framework="pt") as file:
+            note = dict(file.metadata() or {})
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
+    except (SafetensorError, OSError, ValueError) as error:
+        raise InputError(f"{path} is truncated or not a safetensors file ({error})") from error
+    if "checksum" in note and note.pop("checksum") != _checksum(tensors):
+        raise InputError(f"{path} was changed after it was written: its checksum does not fit its contents")
+    return tensors, note
+
+
+def _checksum(tensors: Mapping[str, Tensor]) -> str:
+    digest = hashlib.sha256()
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()

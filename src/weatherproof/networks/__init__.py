@@ -1,0 +1,1 @@
+"""Neural networks: classifiers, and the image-to-image networks that corrupt."""

@@ -1,0 +1,32 @@
+"""The layer that turns images in [0, 1] into what a classifier's first convolution expects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+
+class Normalise(nn.Module):
+    """``(x - mean) / std`` per channel.
+
+    The statistics are not part of the state dict, so that weights from elsewhere load key by key; a checkpoint keeps
+    them beside the architecture (model.json).
+    """
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self, mean: Sequence[float], std: Sequence[float]) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.tensor(list(mean)).view(1, -1, 1, 1), persistent=False)
+        self.register_buffer("std", torch.tensor(list(std)).view(1, -1, 1, 1), persistent=False)
+
+    def forward(self, images: Tensor) -> Tensor:
+        return (images - self.mean) / self.std
+
+
+def normaliser(channels: int, mean: Sequence[float] | None, std: Sequence[float] | None) -> Normalise:
+    """The layer for given statistics; without any, mean = std = 0.5 in every channel."""
+    return Normalise(mean or [0.5] * channels, std or [0.5] * channels)

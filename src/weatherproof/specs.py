@@ -1,0 +1,124 @@
+"""Building things from what a recipe or a checkpoint says: a name or a class path, and arguments that are checked."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, get_type_hints
+
+from .errors import InputError, did_you_mean
+
+
+@dataclass(frozen=True)
+class Spec:
+    """What to build: a name that we know or a class path ``package.module.Name``, and arguments for it."""
+
+    class_path: str
+    init_args: dict[str, Any] = field(default_factory=dict)
+
+    @staticmethod
+    def parse(value: Any, where: str) -> Spec:
+        """From ``name``, or from a mapping with `class_path` and perhaps `init_args`."""
+        if isinstance(value, str):
+            return Spec(value)
+        if not isinstance(value, Mapping) or not isinstance(value.get("class_path"), str):
+            raise InputError(f"{where}: wanted a name, or a mapping with class_path and init_args; got {value!r}")
+        unknown = [key for key in value if key not in ("class_path", "init_args")]
+        if unknown:
+            raise InputError(f"{where}: unknown key '{unknown[0]}'; arguments go below init_args")
+        arguments = value.get("init_args") or {}
+        if not isinstance(arguments, Mapping):
+            raise InputError(f"{where}.init_args: wanted a mapping; got {arguments!r}")
+        return Spec(value["class_path"], dict(arguments))
+
+    def mapping(self) -> dict[str, Any]:
+        """The form that a recipe or a checkpoint keeps."""
+        return {"class_path": self.class_path, "init_args": self.init_args}
+
+    def target(self, known: Mapping[str, Callable[..., Any]], where: str) -> Callable[..., Any]:
+        """The class or function that is meant."""
+        if self.class_path in known:
+            return known[self.class_path]
+        module, _, name = self.class_path.rpartition(".")
+        if not module:
+            raise InputError(f"{where}: there is no '{self.class_path}'{did_you_mean(self.class_path, known)}")
+        try:
+            found = getattr(importlib.import_module(module), name)
+        except (ImportError, AttributeError) as error:
+            raise InputError(f"{where}: cannot import {self.class_path} ({error})") from error
+        if not callable(found):
+            raise InputError(f"{where}: {self.class_path} is a {type(found).__name__}, not a class or function")
+        return found  # type: ignore[no-any-return]
+
+
+def construct(target: Callable[..., Any], arguments: Mapping[str, Any], where: str) -> Any:
+    """``target(**arguments)``, after checking names and types of the arguments against its signature.
+
+    Text is converted to what the annotation asks for, as on a command line. Raises `InputError`, naming the argument.
+    """
+    _check_names(target, arguments, where)
+    return target(**_typed(target, arguments, where))
+
+
+def returns(target: Callable[..., Any], kind: type) -> bool:
+    """Whether `target` is a subclass of `kind`, or a function annotated to return one.
+
+    What a checkpoint names must say so before it is called: a JSON file is no licence to run any function there is.
+    """
+    if inspect.isclass(target):
+        return issubclass(target, kind)
+    try:
+        result = get_type_hints(target).get("return")
+    except Exception:  # annotations of others may name what is not there
+        return False
+    return inspect.isclass(result) and issubclass(result, kind)
+
+
+def accepts(target: Callable[..., Any], name: str) -> bool:
+    """Whether `target` has a parameter of that name."""
+    return name in inspect.signature(target).parameters
+
+
+def _check_names(target: Callable[..., Any], arguments: Mapping[str, Any], where: str) -> None:
+    parameters = inspect.signature(target).parameters
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+        return
+    for name in arguments:
+        if name not in parameters:
+            raise InputError(f"{where}: unknown key '{name}'{did_you_mean(str(name), parameters)}")
+    for name, parameter in parameters.items():
+        if (
+            parameter.default is parameter.empty
+            and parameter.kind is not parameter.VAR_POSITIONAL
+            and name not in arguments
+        ):
+            raise InputError(f"{where}: '{name}' is missing")
+
+
+def _typed(target: Callable[..., Any], arguments: Mapping[str, Any], where: str) -> dict[str, Any]:
+    import jsonargparse
+
+    parser = jsonargparse.ArgumentParser(exit_on_error=False)
+    if inspect.isclass(target):
+        parser.add_class_arguments(target, fail_untyped=False)
+    else:
+        parser.add_function_arguments(target, fail_untyped=False)
+    try:
+        typed = parser.instantiate(parser.parse_object(dict(arguments)))
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from error
+    except Exception as error:  # jsonargparse has several kinds
+        raise InputError(_sentence(str(error), where)) from error
+    return {name: value for name, value in typed.items() if name in arguments}
+
+
+def _sentence(message: str, where: str) -> str:
+    """jsonargparse's report of several lines, as one."""
+    found = re.search(r'Parser key "([^"]+)":', message)
+    text = " ".join(message[found.end() :].split() if found else message.split())
+    text = text.replace("Expected a <class", "wanted <class")
+    text = re.sub(r"<class '(?:builtins\.)?([\w.]+)'>", r"\1", text).replace("typing.", "")
+    return f"{where}.{found[1]}: {text}" if found else f"{where}: {text}"

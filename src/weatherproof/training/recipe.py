@@ -1,0 +1,193 @@
+"""A recipe: one YAML file that names data, classifier, augmentation, defence and training."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ..augment import AUGMENTATIONS, Augmentation
+from ..defences import DEFENCES, Objective
+from ..errors import InputError, did_you_mean
+from ..networks.classifiers.saved import resolve
+from ..specs import Spec, construct
+from .settings import TrainingSettings
+
+SECTIONS = ("data", "classifier", "augment", "defence", "training", "seed")
+
+
+@dataclass(frozen=True)
+class DataSettings:
+    """Which images: the arguments of `open_data`, save for where they lie on a machine.
+
+    Their seed is not the training's: runs that differ in the training seed alone are compared on the same images.
+    """
+
+    source: str
+    size: int | None = None
+    channels: int = 3
+    subset: int | None = None
+    holdout: float = 0
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A checked recipe. `name` is the shipped name or the file's stem."""
+
+    name: str
+    data: DataSettings
+    classifier: Spec
+    standard: Spec
+    defence: Spec
+    training: TrainingSettings
+    seed: int = 0
+
+    def mapping(self) -> dict[str, Any]:
+        """All of it in plain values, defaults included: what recipe.yaml in a run folder holds."""
+        return {
+            "name": self.name,
+            "data": asdict(self.data),
+            "classifier": self.classifier.mapping(),
+            "augment": {"standard": self.standard.mapping()},
+            "defence": self.defence.mapping(),
+            "training": asdict(self.training),
+            "seed": self.seed,
+        }
+
+    def augmentation(self) -> Augmentation:
+        """The standard augmentation, built."""
+        return _callable(self.standard, AUGMENTATIONS, "augment.standard")  # type: ignore[no-any-return]
+
+    def objective(self) -> Objective:
+        """The defence, built."""
+        return _callable(self.defence, DEFENCES, "defence")  # type: ignore[no-any-return]
+
+
+def load_recipe(name_or_file: str | Path, overrides: Mapping[str, Any] | None = None) -> Recipe:
+    """A shipped recipe by name, or one from a file; `overrides` maps dotted keys to values."""
+    name, text = find_recipe(name_or_file)
+    return parse_recipe(name, read_yaml(text, str(name_or_file)), overrides)
+
+
+def parse_recipe(name: str, content: Any, overrides: Mapping[str, Any] | None = None) -> Recipe:
+    """A recipe from parsed YAML. Everything that can be wrong without touching data is found here."""
+    content = _mapping(content, name)
+    for key, value in (overrides or {}).items():
+        _override(content, key, value)
+    name = str(content.pop("name", name))
+    for key in content:
+        if key not in SECTIONS:
+            raise InputError(f"{name}: unknown key '{key}'{did_you_mean(str(key), SECTIONS)}")
+    augment = _mapping(content.get("augment") or {}, "augment")
+    for key in augment:
+        if key != "standard":
+            raise InputError(f"augment: unknown key '{key}'{did_you_mean(str(key), ['standard'])}")
+    recipe = Recipe(
+        name,
+        construct(DataSettings, _mapping(content.get("data"), "data"), "data"),
+        Spec.parse(content.get("classifier"), "classifier"),
+        Spec.parse(augment.get("standard", "none"), "augment.standard"),
+        Spec.parse(content.get("defence", "nominal"), "defence"),
+        construct(TrainingSettings, _mapping(content.get("training"), "training"), "training"),
+        _seed(content.get("seed", 0)),
+    )
+    resolve(recipe.classifier, 10, recipe.data.channels, [], [])  # finds a classifier that is not there
+    recipe.augmentation(), recipe.objective()
+    return recipe
+
+
+def recipe_names() -> list[str]:
+    """The names of the shipped recipes."""
+    root = resources.files("weatherproof") / "recipes"
+    return sorted(
+        f"{group.name}/{file.name.removesuffix('.yaml')}"
+        for group in root.iterdir()
+        if group.is_dir()
+        for file in group.iterdir()
+        if file.name.endswith(".yaml")
+    )
+
+
+def find_recipe(name_or_file: str | Path) -> tuple[str, str]:
+    """Name and text of a shipped recipe or of a file."""
+    name = str(name_or_file)
+    if name in recipe_names():
+        return name, (resources.files("weatherproof") / "recipes" / f"{name}.yaml").read_text(encoding="utf-8")
+    path = Path(name).expanduser()
+    if path.suffix in (".yaml", ".yml"):
+        try:
+            return path.stem, path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
+    raise InputError(f"there is no recipe '{name}'{did_you_mean(name, recipe_names())}")
+
+
+def read_yaml(text: str, name: str) -> Any:
+    """Parsed YAML, or an `InputError` that says where it is malformed."""
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise InputError(f"{name} is not YAML: {' '.join(str(error).split())}") from error
+
+
+def parse_overrides(arguments: Sequence[str]) -> dict[str, Any]:
+    """``--training.epochs 3 --data.subset=100`` as a mapping of dotted keys to values."""
+    overrides: dict[str, Any] = {}
+    words = list(arguments)
+    while words:
+        word = words.pop(0)
+        if not word.startswith("--"):
+            raise InputError(f"unexpected argument '{word}'; overrides look like --training.epochs 3")
+        key, has_value, value = word[2:].partition("=")
+        if not has_value:
+            if not words or words[0].startswith("--"):
+                raise InputError(f"--{key} needs a value")
+            value = words.pop(0)
+        overrides[key] = read_yaml(value, f"the value of --{key}")
+    return overrides
+
+
+def differences(old: Any, new: Any, where: str = "") -> list[str]:
+    """What changed between two recipe mappings, one ``key: old -> new`` each."""
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        keys = [*old, *(key for key in new if key not in old)]
+        return [d for key in keys for d in differences(old.get(key), new.get(key), f"{where}.{key}" if where else key)]
+    return [] if old == new else [f"{where}: {old} -> {new}"]
+
+
+def _override(content: dict[str, Any], key: str, value: Any) -> None:
+    *path, last = key.split(".")
+    if not path and last not in SECTIONS:
+        raise InputError(f"unknown option --{key}; recipe keys are dotted, like --training.epochs")
+    section = content
+    for i, part in enumerate(path):
+        below = section.get(part)
+        if isinstance(below, str) and i + 1 <= len(path):
+            below = {"class_path": below}  # a short name that now gets arguments
+        section[part] = _mapping(below or {}, ".".join(path[: i + 1]))
+        section = section[part]
+    section[last] = value
+
+
+def _mapping(value: Any, where: str) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InputError(f"{where}: wanted a mapping of keys to values; got {value!r}")
+    return dict(value)
+
+
+def _seed(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise InputError(f"seed: wanted a whole number from 0 on; got {value!r}")
+    return value
+
+
+def _callable(spec: Spec, known: Mapping[str, Any], where: str) -> Any:
+    built = construct(spec.target(known, where), spec.init_args, where)
+    if not callable(built):
+        raise InputError(f"{where}: {spec.class_path} gave a {type(built).__name__}, which cannot be called")
+    return built

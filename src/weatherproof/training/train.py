@@ -1,0 +1,203 @@
+"""From a recipe to a trained classifier in a run folder."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from ..augment import Augmentation, on_files
+from ..data import Data, FileImages, Frame, ImageSet, Loader, default_workers, open_data
+from ..devices import pick_device
+from ..errors import InputError
+from ..images import to_unit
+from ..networks.classifiers.saved import Card, build, resolve, save_classifier
+from ..randomness import seed_of
+from .checkpoint import read_note
+from .loop import Loop
+from .recipe import Recipe, differences
+from .run import Run, environment
+from .watch import Silent, Watch
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+
+Accuracy = Callable[[nn.Module, Loader], float]
+"""The share of a loader's images, in percent, that a classifier gets right; handed in by whoever joins the rooms."""
+
+VALIDATION_BATCH = 500
+PRECISIONS = {"fp32": "32-true", "bf16": "bf16-mixed", "fp16": "16-mixed"}
+
+
+class Prepared:
+    """A recipe with its data opened and its classifier built: everything that comes before the first step."""
+
+    def __init__(
+        self, recipe: Recipe, *, data_dir: Path | str | None = None, device: str = "auto", workers: int | None = None
+    ) -> None:
+        self.recipe = recipe
+        self.fabric = _fabric(recipe, device)
+        self.workers = default_workers() if workers is None else workers
+        self.data = _open(recipe, data_dir, self.workers)
+        self.classifier_spec = resolve(
+            recipe.classifier, len(self.data.classes), self.data.channels, self.data.mean, self.data.std
+        )
+        self.classifier = self._build()
+        frame, self.augmentation = self._augmentation()
+        self.loader = self._loader(self.data.train, recipe.training.batch_size, frame, recipe.seed)
+
+    def card(self) -> Card:
+        """What model.json will say."""
+        from .. import __version__
+
+        origin = {
+            "recipe": self.recipe.name,
+            "data": asdict(self.recipe.data),
+            "train_images": len(self.data.train),
+            "epochs": self.recipe.training.epochs,
+            "seed": self.recipe.seed,
+            "weatherproof": __version__,
+        }
+        return Card(self.classifier_spec.mapping(), self.data.classes, self.data.channels, self.data.size, origin)
+
+    def validation(self) -> tuple[str, Loader]:
+        """The split that is measured after every epoch, and its name. Nothing is ever chosen by it."""
+        split = "test" if self.data.validation is None else "validation"
+        return split, self._loader(self.data.split(split), VALIDATION_BATCH, None, None)
+
+    def _build(self) -> nn.Module:
+        with torch.random.fork_rng():
+            torch.manual_seed(seed_of(self.recipe.seed, "weights"))
+            classifier = build(self.classifier_spec)
+        classifier = classifier.to(self.fabric.device)
+        _check_output(classifier, self.data, self.recipe.classifier.class_path)
+        return classifier
+
+    def _augmentation(self) -> tuple[Frame | None, Augmentation]:
+        augmentation = self.recipe.augmentation()
+        return on_files(augmentation, self.data.size) if self._from_files(self.data.train) else (None, augmentation)
+
+    def _loader(self, images: ImageSet, batch_size: int, frame: Frame | None, seed: int | None) -> Loader:
+        return Loader(
+            images,
+            batch_size,
+            self.data.size,
+            frame=frame,
+            seed=seed,
+            drop_last=seed is not None,
+            device=self.fabric.device,
+            workers=self.workers,
+        )
+
+    @staticmethod
+    def _from_files(images: ImageSet) -> bool:
+        return isinstance(images.images, FileImages)
+
+
+def train(prepared: Prepared, run: Run, accuracy: Accuracy, watch: Watch | None = None) -> Run:
+    """Train, from the start or from where the run was left; returns the run, finished."""
+    recipe = prepared.recipe
+    split, loader = prepared.validation()
+    loop = Loop(
+        prepared.fabric,
+        prepared.classifier,
+        recipe.objective(),
+        prepared.augmentation,
+        prepared.loader,
+        recipe.training,
+        recipe.seed,
+        run,
+        {"recipe": recipe.mapping()},
+        lambda module: {f"{split}_accuracy": accuracy(module, loader)},
+        lambda module: save_classifier(run.folder, module.state_dict(), prepared.card()),
+        watch or Silent(),
+    )
+    try:
+        loop.train()
+    finally:
+        loop.watch.close()
+    return run
+
+
+def start(prepared: Prepared, folder: Path) -> Run:
+    """A new run in `folder`."""
+    return Run.create(folder, prepared.recipe, environment(str(prepared.fabric.device), sys.argv))
+
+
+def reopen(folder: str | Path, overrides: dict[str, Any] | None = None) -> tuple[Run, Recipe]:
+    """A run to resume, and its recipe; refuses when the recipe is not the one that the run was started with."""
+    from .recipe import parse_recipe
+
+    run = Run(folder)
+    recipe = run.recipe()
+    if overrides:
+        recipe = parse_recipe(recipe.name, recipe.mapping(), overrides)
+    if run.last_file.exists():
+        note = read_note(run.last_file)
+        changed = differences(note["recipe"], recipe.mapping())
+        if changed:
+            raise InputError(
+                f"{folder} cannot be resumed with a changed recipe ({'; '.join(changed)}); start a new run"
+            )
+        run.forget_metrics_after(note["metrics_bytes"])
+    return run, recipe
+
+
+def dry_run(prepared: Prepared) -> dict[str, Any]:
+    """One forward and backward pass on the first batch, and nothing written; what a training would be like."""
+    recipe = prepared.recipe
+    batch = next(iter(prepared.loader.epoch()))
+    with torch.random.fork_rng():
+        images = to_unit(prepared.augmentation(batch.images, torch.Generator().manual_seed(recipe.seed)))
+        outcome = recipe.objective()(prepared.classifier, images, batch.labels)
+        outcome.loss.backward()  # type: ignore[no-untyped-call]
+    split, _ = prepared.validation()
+    return {
+        "parameters": sum(p.numel() for p in prepared.classifier.parameters()),
+        "train_images": len(prepared.data.train),
+        f"{split}_images": len(prepared.data.split(split)),
+        "classes": len(prepared.data.classes),
+        "input": f"{prepared.data.channels} x {prepared.data.size} x {prepared.data.size}",
+        "steps_per_epoch": len(prepared.loader),
+        "peak_learning_rate": recipe.training.peak_learning_rate,
+        "device": str(prepared.fabric.device),
+        "first_loss": round(float(outcome.loss.detach()), 4),
+    }
+
+
+def _fabric(recipe: Recipe, device: str) -> Fabric:
+    from lightning_fabric import Fabric
+
+    accelerator = pick_device(device).type
+    if recipe.training.precision == "fp16" and accelerator != "cuda":
+        raise InputError("training.precision fp16 needs CUDA; bf16 and fp32 run everywhere")
+    precision: Any = PRECISIONS[recipe.training.precision]
+    fabric = Fabric(accelerator=accelerator, devices=1, precision=precision)
+    fabric.launch()
+    return fabric
+
+
+def _open(recipe: Recipe, data_dir: Path | str | None, workers: int) -> Data:
+    return open_data(**asdict(recipe.data), data_dir=data_dir, workers=workers)
+
+
+def _check_output(classifier: nn.Module, data: Data, name: str) -> None:
+    """A classifier of another make must take these images and tell these classes apart."""
+    device = next((p.device for p in classifier.parameters()), torch.device("cpu"))
+    image = torch.zeros(1, data.channels, data.size, data.size, device=device)
+    was_training = classifier.training
+    try:
+        with torch.random.fork_rng(), torch.no_grad():
+            logits = classifier.eval()(image)
+    except Exception as error:  # whatever a stranger's module raises
+        raise InputError(f"classifier {name} cannot take images of shape {tuple(image.shape)}: {error}") from error
+    finally:
+        classifier.train(was_training)
+    if not isinstance(logits, torch.Tensor) or logits.shape != (1, len(data.classes)):
+        shape = tuple(logits.shape) if isinstance(logits, torch.Tensor) else type(logits).__name__
+        raise InputError(f"classifier {name} gives {shape} for one image; wanted (1, {len(data.classes)}) logits")
