@@ -31,11 +31,9 @@ class Flip:
     """Each image is mirrored left to right with probability 1/2."""
 
     def __call__(self, images: Tensor, generator: torch.Generator) -> Tensor:
-        count = len(images)
-        mirrored = torch.rand(count, generator=generator) < 0.5
-        # Choosing whole images from both versions copies memory in large pieces; torch.where would go pixel by pixel.
-        chosen = torch.arange(count) + count * mirrored
-        return torch.cat([images, images.flip(3)]).index_select(0, chosen.to(images.device))
+        kept, mirrored, place = _toss(len(images), generator, images.device)
+        stacked = torch.cat([images.index_select(0, kept), images.index_select(0, mirrored).flip(3)])
+        return stacked.index_select(0, place)
 
 
 class CropFlip:
@@ -45,11 +43,27 @@ class CropFlip:
         if pad < 0:
             raise InputError(f"crop_flip pads by 0 pixels or more; got {pad}")
         self.pad = pad
-        self.flip = Flip()
 
     def __call__(self, images: Tensor, generator: torch.Generator) -> Tensor:
-        offsets = torch.randint(0, 2 * self.pad + 1, (2, len(images)), generator=generator)
-        return crop_padded(self.flip(images, generator), offsets, self.pad)
+        count, channels, height, width = images.shape
+        if count == 0:
+            return images
+        pad = self.pad
+        top, left = torch.randint(0, 2 * pad + 1, (2, count), generator=generator).to(images.device)
+        kept, mirrored, place = _toss(count, generator, images.device)
+        # All channels lie one below the other in one buffer, with `pad` zeros between rows and `pad` rows between
+        # channels: what pads one on its right pads the next one on its left. A window then lies within one run of
+        # height * wide values, which is copied in one piece; a view leaves out the columns that do not belong.
+        tall, wide = height + pad, width + pad
+        margin, size = pad * wide + pad, channels * tall * wide
+        flat = images.new_zeros(margin + count * size + wide)
+        padded = flat[margin:-wide].view(count, channels, tall, wide)[:, :, :height, :width]
+        padded[: len(kept)] = images.index_select(0, kept)  # copies whole images; indexing would go pixel by pixel
+        padded[len(kept) :] = images.index_select(0, mirrored).flip(3)
+        first = place * size + top * wide + left
+        starts = first[:, None] + torch.arange(0, size, tall * wide, device=images.device)
+        runs = flat.as_strided((flat.numel() - height * wide + 1, height * wide), (1, 1))
+        return runs.index_select(0, starts.view(-1)).view(count, channels, height, wide)[..., :width]
 
 
 class ResizedCropFlip:
@@ -110,21 +124,15 @@ def on_files(augmentation: Augmentation, size: int) -> tuple[Frame, Augmentation
     return split(size) if split else (CentreFrame(size), augmentation)
 
 
-def crop_padded(images: Tensor, offsets: Tensor, pad: int) -> Tensor:
-    """Windows of zero-padded images: `offsets` (2, B) are the rows and columns, 0..2 pad, where each window starts."""
-    count, channels, height, width = images.shape
-    tall, wide = height + 2 * pad, width + 2 * pad
-    # In the flat padded batch a window lies within one run of height * wide values, which is copied in one piece; the
-    # columns that do not belong are then left out by a view. `wide` values more keep the last run inside.
-    flat = images.new_zeros(count * channels * tall * wide + wide)
-    padded = flat[:-wide].view(count, channels, tall, wide)
-    padded[:, :, pad : pad + height, pad : pad + width] = images
-    starts = (
-        torch.arange(count * channels).view(count, channels) * (tall * wide) + (offsets[0] * wide + offsets[1])[:, None]
-    )
-    runs = flat.as_strided((flat.numel() - height * wide + 1, height * wide), (1, 1))
-    chosen = runs.index_select(0, starts.view(-1).to(images.device))
-    return chosen.view(count, channels, height, wide)[..., :width]
+def _toss(count: int, generator: torch.Generator, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
+    """A coin for each image: positions of those that stay, of those that are mirrored, and where each image is when
+    the former are followed by the latter."""
+    coins = torch.rand(count, generator=generator) < 0.5
+    order = coins.to(torch.uint8).argsort(stable=True)
+    place = torch.empty_like(order)
+    place[order] = torch.arange(count)
+    kept, mirrored = order.to(device).tensor_split([count - int(coins.count_nonzero())])
+    return kept, mirrored, place.to(device)
 
 
 def random_boxes(

@@ -1,0 +1,30 @@
+"""Runs all benchmarks, or those whose names are given: ``python -m benchmarks training``."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import torch
+from rich.console import Console
+from rich.table import Table
+
+NAMES = ("startup", "augmentation", "training")
+
+
+def main(names: list[str]) -> int:
+    """Prints the table; the exit code says whether every promise held."""
+    table = Table("what", title=f"torch {torch.__version__}, {torch.get_num_threads()} threads", title_justify="left")
+    for column in ("ours", "theirs", "ratio", "promised", ""):
+        table.add_column(column, justify="right")
+    rows = [row for name in names or NAMES for row in importlib.import_module(f".{name}", __package__).rows()]
+    for row in rows:
+        verdict = "holds" if row.holds else "MISSED"
+        times = [f"{1000 * seconds:,.1f} ms" for seconds in (row.ours, row.theirs)]
+        table.add_row(row.name, *times, f"{row.ratio:.3f}", f"<= {row.at_most:.3f}", verdict)
+    Console(highlight=False, width=120).print(table)
+    return 0 if all(row.holds for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,39 @@
+"""Crop and flip for a whole batch against a loop over its images."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from weatherproof.augment import CropFlip
+
+from .timing import Row, side_by_side
+
+BATCHES = (128, 1024)  # the desk's and the paper's
+
+
+def rows() -> list[Row]:
+    """At both batch sizes."""
+    found = []
+    for size in BATCHES:
+        images = torch.randint(0, 256, (size, 3, 32, 32), dtype=torch.uint8)
+        generator, augmentation = torch.Generator().manual_seed(0), CropFlip()
+        ours, theirs = side_by_side(
+            lambda images=images: augmentation(images, generator),  # type: ignore[misc]
+            lambda images=images: per_image(images, generator),  # type: ignore[misc]
+            repeats=20,
+        )
+        found.append(Row(f"crop and flip, {size} images: batched / per image", ours, theirs, 1 / 20))
+    return found
+
+
+def per_image(images: Tensor, generator: torch.Generator, pad: int = 4) -> Tensor:
+    """The same augmentation as one writes it for a single image."""
+    augmented = []
+    for image in images:
+        padded = functional.pad(image, (pad, pad, pad, pad))
+        top, left = torch.randint(0, 2 * pad + 1, (2,), generator=generator).tolist()
+        crop = padded[:, top : top + image.shape[1], left : left + image.shape[2]]
+        augmented.append(crop.flip(2) if torch.rand((), generator=generator) < 0.5 else crop)
+    return torch.stack(augmented)
