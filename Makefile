@@ -42,14 +42,14 @@ docs: setup-dev  ## write the generated pages of docs/
 setup: $(VENV)/installed  ## the environment alone
 setup-dev: $(VENV)/installed-dev  ## the environment with what tests need
 
-# --no-compile: byte code is written when a module is first used; doing it for all of torch takes longer than the rest.
+#: byte code is written when a module is first used; doing it for all of torch takes longer than the rest.
 $(VENV)/installed: pyproject.toml
 	@PYTHON="$(PYTHON)" VENV="$(VENV)" scripts/make_venv
-	$(BIN)/pip install --quiet --no-compile --disable-pip-version-check -e .
+	$(BIN)/pip install --quiet --disable-pip-version-check -e .
 	@touch $@
 
 $(VENV)/installed-dev: $(VENV)/installed
-	$(BIN)/pip install --quiet --no-compile --disable-pip-version-check -e '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
 clean:  ## remove the environment and caches; runs stay

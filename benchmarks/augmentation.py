@@ -15,17 +15,16 @@ BATCHES = (128, 1024)  # the desk's and the paper's
 
 def rows() -> list[Row]:
     """At both batch sizes."""
-    found = []
-    for size in BATCHES:
-        images = torch.randint(0, 256, (size, 3, 32, 32), dtype=torch.uint8)
-        generator, augmentation = torch.Generator().manual_seed(0), CropFlip()
-        ours, theirs = side_by_side(
-            lambda images=images: augmentation(images, generator),  # type: ignore[misc]
-            lambda images=images: per_image(images, generator),  # type: ignore[misc]
-            repeats=20,
-        )
-        found.append(Row(f"crop and flip, {size} images: batched / per image", ours, theirs, 1 / 20))
-    return found
+    return [_row(size) for size in BATCHES]
+
+
+def _row(size: int) -> Row:
+    images = torch.randint(0, 256, (size, 3, 32, 32), dtype=torch.uint8)
+    generator, augmentation = torch.Generator().manual_seed(0), CropFlip()
+    ours, theirs = side_by_side(
+        lambda: augmentation(images, generator), lambda: per_image(images, generator), repeats=20
+    )
+    return Row(f"crop and flip, {size} images: batched / per image", ours, theirs, 1 / 20)
 
 
 def per_image(images: Tensor, generator: torch.Generator, pad: int = 4) -> Tensor:

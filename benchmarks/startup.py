@@ -13,14 +13,12 @@ def rows() -> list[Row]:
     """The help against half a second; our import against torch's and 0.3 s."""
     command = str(Path(sys.executable).with_name("weatherproof"))
     ours, torch_alone = side_by_side(lambda: _python("import weatherproof"), lambda: _python("import torch"), 5)
-    everything, _ = side_by_side(lambda: _python("from weatherproof import train"), lambda: None, 5)
     help_time, _ = side_by_side(
         lambda: subprocess.run([command, "--help"], check=True, capture_output=True), lambda: None, 5
     )
     return [
         Row("weatherproof --help / 0.5 s", help_time, 0.5, 1.0),
         Row("import weatherproof / (import torch + 0.3 s)", ours, torch_alone + 0.3, 1.0),
-        Row("from weatherproof import train / (import torch + 0.3 s)", everything, torch_alone + 0.3, 1.0),
     ]
 
 

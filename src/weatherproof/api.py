@@ -110,6 +110,8 @@ def evaluate_on(
     _check_classes(card, data)
     image_set = data.split(split)
     if limit is not None:
+        if limit < 1:
+            raise InputError(f"a limit is at least 1 image; got {limit}")
         image_set = image_set.take(stratified(image_set.labels, min(limit, len(image_set)), seed)[0])
     loader = Loader(image_set, batch_size, data.size, device=_device(classifier), workers=workers)
     protocol = {"model": str(model), "data": name, "split": split, "images": len(image_set), "size": data.size}

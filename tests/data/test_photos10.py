@@ -106,6 +106,7 @@ def test_a_crop_is_never_padded(builder: ModuleType) -> None:
             assert np.asarray(builder.cut(white, (100.3, 90.7, side), float(angle))).min() == 255
 
 
+@pytest.mark.slow
 def test_the_build_script_makes_the_shipped_pixels(builder: ModuleType) -> None:
     pytest.importorskip("skimage")
     assert builder.differences(builder.build(), ASSETS) == []

@@ -85,6 +85,8 @@ class ResizedCropFlip:
             raise InputError(
                 f"resized_crop_flip wants 0 < scale <= 1 and 0 < ratio, low before high; got {scale}, {ratio}"
             )
+        if any(side is not None and side < 1 for side in (crop, size)):
+            raise InputError(f"resized_crop_flip wants crop and size of 1 pixel or more; got {crop}, {size}")
         self.crop, self.size, self.scale, self.ratio = crop, size, scale, ratio
         self.flip = Flip()
 
@@ -96,7 +98,7 @@ class ResizedCropFlip:
         height, width = images.shape[2:]
         boxes = random_boxes(len(images), height, width, self.scale, self.ratio, generator)
         cropped = crop_resized(images, boxes, self.crop or height)
-        return self.flip(_resize(cropped, self.size) if self.size else cropped, generator)
+        return self.flip(_resize(cropped, self.size) if self.size and len(images) else cropped, generator)
 
 
 class _RandomFrame:
@@ -161,15 +163,17 @@ def random_boxes(
 def _middle_box(height: int, width: int, ratio: tuple[float, float]) -> Tensor:
     wide, tall = width, height
     if width / height < ratio[0]:
-        tall = min(height, round(width / ratio[0]))
+        tall = max(1, min(height, round(width / ratio[0])))
     elif width / height > ratio[1]:
-        wide = min(width, round(height * ratio[1]))
+        wide = max(1, min(width, round(height * ratio[1])))
     return torch.tensor([(height - tall) // 2, (width - wide) // 2, tall, wide])
 
 
 def crop_resized(images: Tensor, boxes: Tensor, size: int) -> Tensor:
     """Each image's box (top, left, height, width), resized to `size` by bilinear interpolation; dtype is kept."""
     height, width = images.shape[2:]
+    if len(images) == 0:  # a grid of nothing is an error to torch
+        return images.new_empty(0, images.shape[1], size, size)
     top, left, tall, wide = boxes.to(images.device, torch.float32).unbind(1)
     # affine_grid maps the output square [-1, 1]^2 onto the box, in the input's own [-1, 1]^2.
     zero = torch.zeros_like(top)

@@ -13,7 +13,7 @@ from ..data import Batch, Loader
 from ..defences import Objective
 from ..errors import InputError
 from ..images import to_unit
-from ..randomness import seed_of, stream
+from ..randomness import seed_global_generators, seed_of, stream
 from .checkpoint import Position, load_state, save_state
 from .interrupts import StopRequest
 from .run import Run
@@ -110,7 +110,7 @@ class Loop:
             group["lr"] = self.settings.learning_rate_at(number / self.steps)
         images = to_unit(self.augmentation(batch.images, stream(self.seed, "augment", number)))
         images = images.contiguous(memory_format=self.layout)
-        torch.manual_seed(seed_of(self.seed, "global", number))  # dropout and its like
+        seed_global_generators(seed_of(self.seed, "global", number))  # dropout and its like
         parts = self.settings.accumulate
         for part_images, part_labels in zip(images.chunk(parts), batch.labels.chunk(parts), strict=True):
             share = len(part_images) / len(images)

@@ -72,7 +72,7 @@ class Run:
 
     def forget_metrics_after(self, size: int) -> None:
         """Cut the metrics back to what they were at a checkpoint, `size` bytes long."""
-        if self.metrics_file.exists():
+        if self.metrics_file.exists() and self.metrics_file.stat().st_size > size:
             write_atomically(self.metrics_file, self.metrics_file.read_bytes()[:size])
 
     def classifier(self) -> nn.Module:

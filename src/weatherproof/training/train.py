@@ -17,7 +17,7 @@ from ..devices import pick_device
 from ..errors import InputError
 from ..images import to_unit
 from ..networks.classifiers.saved import Card, build, resolve, save_classifier
-from ..randomness import seed_of
+from ..randomness import seed_global_generators, seed_of
 from .checkpoint import read_note
 from .loop import Loop
 from .recipe import Recipe, differences
@@ -72,7 +72,7 @@ class Prepared:
 
     def _build(self) -> nn.Module:
         with torch.random.fork_rng():
-            torch.manual_seed(seed_of(self.recipe.seed, "weights"))
+            seed_global_generators(seed_of(self.recipe.seed, "weights"))
             classifier = build(self.classifier_spec)
         classifier = classifier.to(self.fabric.device)
         _check_output(classifier, self.data, self.recipe.classifier.class_path)
