@@ -1,4 +1,7 @@
-"""Runs all benchmarks, or those whose names are given: ``python -m benchmarks training``."""
+"""Runs all benchmarks, or those whose names are given: ``python -m benchmarks training``.
+
+A promise that is missed is shown as missed; the exit code stays 0, since times depend on what else the machine does.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,8 @@ from rich.table import Table
 NAMES = ("startup", "augmentation", "training")
 
 
-def main(names: list[str]) -> int:
-    """Prints the table; the exit code says whether every promise held."""
+def main(names: list[str]) -> None:
+    """Prints the table."""
     table = Table("what", title=f"torch {torch.__version__}, {torch.get_num_threads()} threads", title_justify="left")
     for column in ("ours", "theirs", "ratio", "promised", ""):
         table.add_column(column, justify="right")
@@ -23,8 +26,7 @@ def main(names: list[str]) -> int:
         times = [f"{1000 * seconds:,.1f} ms" for seconds in (row.ours, row.theirs)]
         table.add_row(row.name, *times, f"{row.ratio:.3f}", f"<= {row.at_most:.3f}", verdict)
     Console(highlight=False, width=120).print(table)
-    return 0 if all(row.holds for row in rows) else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main(sys.argv[1:])

@@ -1,10 +1,4 @@
-"""Weatherproof: how well does an image classifier hold up against noise, blur, weather and lossy files, and better?
-
-import weatherproof
-
-run = weatherproof.train("photos10/nominal")
-result = weatherproof.evaluate(run.classifier(), images, labels)
-"""
+"""How well does an image classifier hold up against noise, blur, weather and lossy files, and better?"""
 
 from __future__ import annotations
 

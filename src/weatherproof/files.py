@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,8 @@ def write_atomically(path: Path, content: bytes | str) -> None:
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror or error}; what was there is untouched") from error
     finally:
-        partial.unlink(missing_ok=True) if partial.parent.is_dir() else None
+        with suppress(OSError):  # a folder that is not there, a name that is too long: the error above says it
+            partial.unlink(missing_ok=True)
 
 
 def append_line(path: Path, line: str) -> None:
@@ -54,7 +56,7 @@ def read_json(path: Path) -> Any:
     """Parsed JSON; a missing or malformed file is an `InputError` that names it."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
 
 
@@ -62,7 +64,8 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], note: Mapping[str, s
     """Write tensors as safetensors, with `note` and a checksum of the values in the file's own header."""
     from safetensors.torch import save
 
-    plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    # Copies, because safetensors refuses tensors that share memory, as tied weights do.
+    plain = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
     write_atomically(path, save(plain, {**(note or {}), "checksum": _checksum(plain)}))
 
 

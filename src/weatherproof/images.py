@@ -44,7 +44,8 @@ def as_pixels(images: ImagesLike, name: str = "images") -> Tensor:
 def as_labels(labels: Any, count: int, classes: int | None = None, name: str = "labels") -> Tensor:
     """Labels as an int64 vector of `count` entries in 0..classes-1, checked."""
     tensor = _as_tensor(labels, name)
-    if tensor.is_floating_point() or tensor.dtype == torch.bool or tensor.ndim != 1:
+    whole = not (tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool)
+    if (not whole and tensor.numel()) or tensor.ndim != 1:  # an empty list has no type
         raise InputError(f"{name}: got {_dtype(tensor)} of shape {tuple(tensor.shape)}; wanted a vector of integers")
     if len(tensor) != count:
         raise InputError(f"{name}: got {len(tensor)} labels for {count} images")
@@ -60,9 +61,15 @@ def _as_tensor(values: Any, name: str) -> Tensor:
     if isinstance(values, Tensor):
         return values
     try:
-        return torch.as_tensor(values)
+        return torch.as_tensor(_shareable(values) if isinstance(values, np.ndarray) else values)
     except (TypeError, ValueError, RuntimeError) as error:
         raise InputError(f"{name}: got {type(values).__name__}, which is not an array of numbers ({error})") from error
+
+
+def _shareable(array: np.ndarray) -> np.ndarray:
+    """The array as torch can take it over: writable, in this machine's byte order, without negative strides."""
+    array = np.require(array, array.dtype.newbyteorder("="), "W")
+    return array if min(array.strides, default=0) >= 0 else np.ascontiguousarray(array)
 
 
 def _check_range(tensor: Tensor, name: str) -> None:

@@ -7,8 +7,6 @@ there in one go, was resumed, or runs on another number of workers.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import torch
 
@@ -24,8 +22,11 @@ def stream(seed: int, *words: str | int, device: torch.device | str = "cpu") -> 
     return torch.Generator(device=device).manual_seed(seed_of(seed, *words))
 
 
-@contextmanager
-def borrowed_global_randomness() -> Iterator[None]:
-    """Lets library code that insists on the global generators (dropout, initialisers) use them, then restores them."""
-    with torch.random.fork_rng():
-        yield
+def seed_global_generators(seed: int) -> None:
+    """Seed what library code draws from that insists on the global generators: dropout, initialisers.
+
+    ``torch.manual_seed`` would do, but before CUDA is used it files every call, with a stack trace, for later.
+    """
+    torch.default_generator.manual_seed(seed)
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]  # type: ignore[no-untyped-call]
+        torch.cuda.manual_seed_all(seed)

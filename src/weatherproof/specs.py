@@ -7,7 +7,8 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, get_type_hints
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from .errors import InputError, did_you_mean
 
@@ -47,7 +48,7 @@ class Spec:
             raise InputError(f"{where}: there is no '{self.class_path}'{did_you_mean(self.class_path, known)}")
         try:
             found = getattr(importlib.import_module(module), name)
-        except (ImportError, AttributeError) as error:
+        except Exception as error:  # somebody's module can raise anything while it is imported
             raise InputError(f"{where}: cannot import {self.class_path} ({error})") from error
         if not callable(found):
             raise InputError(f"{where}: {self.class_path} is a {type(found).__name__}, not a class or function")
@@ -57,10 +58,12 @@ class Spec:
 def construct(target: Callable[..., Any], arguments: Mapping[str, Any], where: str) -> Any:
     """``target(**arguments)``, after checking names and types of the arguments against its signature.
 
-    Text is converted to what the annotation asks for, as on a command line. Raises `InputError`, naming the argument.
+    Text is converted to what the annotation asks for, as on a command line; what is annotated with `Any`, or not at
+    all, arrives as it was given. Raises `InputError`, naming the argument.
     """
     _check_names(target, arguments, where)
-    return target(**_typed(target, arguments, where))
+    as_given = _as_given(target, arguments, where)
+    return target(**as_given, **_typed(target, arguments, {*as_given}, where))
 
 
 def returns(target: Callable[..., Any], kind: type) -> bool:
@@ -96,18 +99,54 @@ def _check_names(target: Callable[..., Any], arguments: Mapping[str, Any], where
             and name not in arguments
         ):
             raise InputError(f"{where}: '{name}' is missing")
+    for name, hint in _hints(target).items():  # jsonargparse lets every null pass
+        optional = parameters[name].default is None or type(None) in get_args(hint) or _leaves_open(hint)
+        if name in arguments and arguments[name] is None and not optional:
+            raise InputError(f"{where}.{name}: wanted a value; got none")
 
 
-def _typed(target: Callable[..., Any], arguments: Mapping[str, Any], where: str) -> dict[str, Any]:
+def _as_given(target: Callable[..., Any], arguments: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """The arguments whose annotation leaves something open. jsonargparse would turn the text "007" in them into a
+    number, and a mapping with a class_path into an object, by running whatever that names."""
+    hints = _hints(target)
+    loose = {name: hints[name] for name in arguments if name in hints and _leaves_open(hints[name])}
+    for name, hint in loose.items():
+        container = get_origin(hint)
+        if container not in (None, Union, UnionType) and not isinstance(arguments[name], container):
+            raise InputError(f"{where}.{name}: wanted a {container.__name__}; got {arguments[name]!r}")
+    return {name: arguments[name] for name in loose}
+
+
+def _hints(target: Callable[..., Any]) -> dict[str, Any]:
+    """What each parameter is annotated with; `Any` where it is not."""
+    parameters = inspect.signature(target).parameters
+    try:
+        hints = get_type_hints(target.__init__ if inspect.isclass(target) else target)
+    except Exception:  # annotations of others may name what is not there
+        hints = {}
+    return {name: hints.get(name, Any) for name in parameters}
+
+
+def _leaves_open(hint: Any) -> bool:
+    if get_origin(hint) is Callable:
+        return False
+    return hint in (Any, object, inspect.Parameter.empty) or any(_leaves_open(part) for part in get_args(hint))
+
+
+def _typed(
+    target: Callable[..., Any], arguments: Mapping[str, Any], skip: set[str | int], where: str
+) -> dict[str, Any]:
     import jsonargparse
 
     parser = jsonargparse.ArgumentParser(exit_on_error=False)
     if inspect.isclass(target):
-        parser.add_class_arguments(target, fail_untyped=False)
+        parser.add_class_arguments(target, skip=skip, fail_untyped=False)
     else:
-        parser.add_function_arguments(target, fail_untyped=False)
+        parser.add_function_arguments(target, skip=skip, fail_untyped=False)
     try:
-        typed = parser.instantiate(parser.parse_object(dict(arguments)))
+        typed = parser.instantiate(
+            parser.parse_object({name: value for name, value in arguments.items() if name not in skip})
+        )
     except InputError as error:
         raise InputError(f"{where}: {error}") from error
     except Exception as error:  # jsonargparse has several kinds
@@ -119,6 +158,6 @@ def _sentence(message: str, where: str) -> str:
     """jsonargparse's report of several lines, as one."""
     found = re.search(r'Parser key "([^"]+)":', message)
     text = " ".join(message[found.end() :].split() if found else message.split())
-    text = text.replace("Expected a <class", "wanted <class")
+    text = text.replace("Expected a <class", "wanted <class").replace(". Got value: ", "; got ")
     text = re.sub(r"<class '(?:builtins\.)?([\w.]+)'>", r"\1", text).replace("typing.", "")
     return f"{where}.{found[1]}: {text}" if found else f"{where}: {text}"

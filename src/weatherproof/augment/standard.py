@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Protocol
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 from torch.nn import functional
 
 from ..data import CentreFrame, Frame
 from ..errors import InputError
+
+Indices = NDArray[np.int64]  # index arithmetic is numpy's: it starts up faster than torch's on a few hundred numbers
 
 
 class Augmentation(Protocol):
@@ -31,9 +36,9 @@ class Flip:
     """Each image is mirrored left to right with probability 1/2."""
 
     def __call__(self, images: Tensor, generator: torch.Generator) -> Tensor:
-        kept, mirrored, place = _toss(len(images), generator, images.device)
-        stacked = torch.cat([images.index_select(0, kept), images.index_select(0, mirrored).flip(3)])
-        return stacked.index_select(0, place)
+        kept, mirrored, place = _toss(len(images), generator)
+        stacked = torch.cat([_chosen(images, kept), _chosen(images, mirrored).flip(3)])
+        return _chosen(stacked, place)
 
 
 class CropFlip:
@@ -49,8 +54,8 @@ class CropFlip:
         if count == 0:
             return images
         pad = self.pad
-        top, left = torch.randint(0, 2 * pad + 1, (2, count), generator=generator).to(images.device)
-        kept, mirrored, place = _toss(count, generator, images.device)
+        top, left = torch.randint(0, 2 * pad + 1, (2, count), generator=generator).numpy()
+        kept, mirrored, place = _toss(count, generator)
         # All channels lie one below the other in one buffer, with `pad` zeros between rows and `pad` rows between
         # channels: what pads one on its right pads the next one on its left. A window then lies within one run of
         # height * wide values, which is copied in one piece; a view leaves out the columns that do not belong.
@@ -58,12 +63,11 @@ class CropFlip:
         margin, size = pad * wide + pad, channels * tall * wide
         flat = images.new_zeros(margin + count * size + wide)
         padded = flat[margin:-wide].view(count, channels, tall, wide)[:, :, :height, :width]
-        padded[: len(kept)] = images.index_select(0, kept)  # copies whole images; indexing would go pixel by pixel
-        padded[len(kept) :] = images.index_select(0, mirrored).flip(3)
-        first = place * size + top * wide + left
-        starts = first[:, None] + torch.arange(0, size, tall * wide, device=images.device)
+        padded[: len(kept)] = _chosen(images, kept)
+        padded[len(kept) :] = _chosen(images, mirrored).flip(3)
+        starts = (place * size + top * wide + left)[:, None] + np.arange(0, size, tall * wide)
         runs = flat.as_strided((flat.numel() - height * wide + 1, height * wide), (1, 1))
-        return runs.index_select(0, starts.view(-1)).view(count, channels, height, wide)[..., :width]
+        return _chosen(runs, starts.reshape(-1)).view(count, channels, height, wide)[..., :width]
 
 
 class ResizedCropFlip:
@@ -98,7 +102,7 @@ class ResizedCropFlip:
         height, width = images.shape[2:]
         boxes = random_boxes(len(images), height, width, self.scale, self.ratio, generator)
         cropped = crop_resized(images, boxes, self.crop or height)
-        return self.flip(_resize(cropped, self.size) if self.size and len(images) else cropped, generator)
+        return self.flip(_resize(cropped, self.size) if self.size else cropped, generator)
 
 
 class _RandomFrame:
@@ -117,7 +121,12 @@ class _RandomFrame:
         return part
 
 
-AUGMENTATIONS = {"none": Unchanged, "flip": Flip, "crop_flip": CropFlip, "resized_crop_flip": ResizedCropFlip}
+AUGMENTATIONS: dict[str, Callable[..., Augmentation]] = {
+    "none": Unchanged,
+    "flip": Flip,
+    "crop_flip": CropFlip,
+    "resized_crop_flip": ResizedCropFlip,
+}
 
 
 def on_files(augmentation: Augmentation, size: int) -> tuple[Frame, Augmentation]:
@@ -126,15 +135,19 @@ def on_files(augmentation: Augmentation, size: int) -> tuple[Frame, Augmentation
     return split(size) if split else (CentreFrame(size), augmentation)
 
 
-def _toss(count: int, generator: torch.Generator, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
+def _toss(count: int, generator: torch.Generator) -> tuple[Indices, Indices, Indices]:
     """A coin for each image: positions of those that stay, of those that are mirrored, and where each image is when
     the former are followed by the latter."""
-    coins = torch.rand(count, generator=generator) < 0.5
-    order = coins.to(torch.uint8).argsort(stable=True)
-    place = torch.empty_like(order)
-    place[order] = torch.arange(count)
-    kept, mirrored = order.to(device).tensor_split([count - int(coins.count_nonzero())])
-    return kept, mirrored, place.to(device)
+    coins = torch.rand(count, generator=generator).numpy() < 0.5
+    kept, mirrored = np.flatnonzero(~coins), np.flatnonzero(coins)
+    place = np.empty(count, dtype=np.int64)
+    place[kept], place[mirrored] = np.arange(len(kept)), np.arange(len(kept), count)
+    return kept, mirrored, place
+
+
+def _chosen(rows: Tensor, indices: Indices) -> Tensor:
+    """Rows by number. Whole rows are copied in one piece; ``rows[indices]`` would go value by value."""
+    return rows.index_select(0, torch.from_numpy(indices).to(rows.device))
 
 
 def random_boxes(
@@ -187,6 +200,8 @@ def crop_resized(images: Tensor, boxes: Tensor, size: int) -> Tensor:
 
 
 def _resize(images: Tensor, size: int) -> Tensor:
+    if len(images) == 0:
+        return images.new_empty(0, images.shape[1], size, size)
     resized = functional.interpolate(images.float(), (size, size), mode="bilinear", antialias=True)
     return _as_dtype(resized, images.dtype)
 

@@ -6,7 +6,7 @@ import argparse
 import errno
 import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from .. import __version__
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: list[str]) -> int:
     if not arguments or arguments[0] in ("-h", "--help", "help"):
-        print(_overview())
+        print(overview())
         return 0
     command, *rest = arguments
     if command == "--version":
@@ -52,14 +52,25 @@ def _run(arguments: list[str]) -> int:
         return 0
     if command not in COMMANDS:
         raise InputError(f"there is no command '{command}'{did_you_mean(command, COMMANDS)}")
+    parser, run = command_parser(command)
+    return run(parser, rest)
+
+
+def command_parser(command: str) -> tuple[Parser, Callable[[argparse.ArgumentParser, list[str]], int]]:
+    """The parser of a command, and what to call with it and the arguments."""
     module = importlib.import_module(f".{command}", __package__)
-    parser = Parser(prog=f"weatherproof {command}", description=module.__doc__, allow_abbrev=False,
-                    formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+    parser = Parser(
+        prog=f"weatherproof {command}",
+        description=module.__doc__,
+        allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     module.add_arguments(parser)
-    return int(module.run(parser, rest) or 0)
+    return parser, module.run
 
 
-def _overview() -> str:
+def overview() -> str:
+    """The help of the program as a whole."""
     width = max(len(name) for name in COMMANDS)
     lines = [f"  {name:{width}}  {text}" for name, text in COMMANDS.items()]
     return "\n".join(

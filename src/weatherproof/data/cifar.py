@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import pickle
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -107,7 +106,7 @@ def _read(file: Path) -> dict[str, Any]:
         raise InputError(f"{file} is truncated or not a CIFAR batch ({type(error).__name__}: {error})") from error
     if not isinstance(content, dict):
         raise InputError(f"{file} is not a CIFAR batch: it holds a {type(content).__name__}")
-    return {_text(key): value for key, value in content.items()}
+    return {_text(key): value.array if isinstance(value, _Array) else value for key, value in content.items()}
 
 
 def _text(value: Any) -> str:
@@ -115,8 +114,9 @@ def _text(value: Any) -> str:
 
 
 class _ArraysOnly(pickle.Unpickler):
-    """Admits numpy arrays, bytes, lists, dicts and numbers. A pickle that names anything else is refused before any of
-    it runs: `find_class` is the only door through which a pickle reaches code."""
+    """Admits uint8 arrays, bytes, text, lists, dicts and numbers. A pickle that names anything else is refused before
+    any of it runs: `find_class` is the only door through which a pickle reaches code, and behind it stand the few
+    lines below; numpy's own ones would take an array of objects, and trust the flags that come along."""
 
     def find_class(self, module: str, name: str) -> Any:
         allowed = _ALLOWED.get((module.replace("numpy._core", "numpy.core"), name))
@@ -132,10 +132,39 @@ def _latin1_bytes(text: str, encoding: str = "latin1") -> bytes:
     return text.encode("latin1")
 
 
-_reconstruct: Callable[..., Any] = np.zeros(0).__reduce__()[0]  # type: ignore[assignment]
+class _Array:
+    """Stands for a numpy array while a pickle is read: made empty, then filled with shape, type, order and bytes."""
+
+    array = np.zeros(0, dtype=np.uint8)
+
+    def __setstate__(self, state: Any) -> None:
+        _, shape, kind, column_major, content = state
+        if not (isinstance(kind, _Bytes) and isinstance(content, bytes)):
+            raise InputError("refused: this pickle holds an array that is not made of bytes")
+        flat = np.frombuffer(content, dtype=np.uint8).copy()
+        self.array = flat.reshape(shape, order="F" if column_major else "C")
+
+
+class _Bytes:
+    """Stands for numpy's uint8, the one kind of array that a CIFAR batch has."""
+
+    def __init__(self, code: Any, *_: Any) -> None:
+        if _text(code) not in ("u1", "|u1", "uint8"):
+            raise InputError(
+                f"refused: this pickle holds an array of type {_text(code)}, where a CIFAR batch has bytes"
+            )
+
+    def __setstate__(self, state: Any) -> None:
+        """Byte order and the like say nothing about bytes."""
+
+
+def _empty_array(*_: Any) -> _Array:
+    return _Array()
+
+
 _ALLOWED: dict[tuple[str, str], Any] = {
-    ("numpy.core.multiarray", "_reconstruct"): _reconstruct,
-    ("numpy", "ndarray"): np.ndarray,
-    ("numpy", "dtype"): np.dtype,
+    ("numpy.core.multiarray", "_reconstruct"): _empty_array,
+    ("numpy", "ndarray"): _Array,
+    ("numpy", "dtype"): _Bytes,
     ("_codecs", "encode"): _latin1_bytes,
 }

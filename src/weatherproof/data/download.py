@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import http.client
 import os
 import tarfile
 import tempfile
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -66,7 +68,9 @@ def _download(name: str, archive: Archive, home: Path) -> Path:
             with tarfile.open(packed) as tar:
                 tar.extractall(scratch, filter="data")
             (Path(scratch) / archive.folder).replace(home / archive.folder)
-    except (OSError, tarfile.TarError) as error:
+    except (OSError, http.client.HTTPException, tarfile.TarError) as error:
+        if isinstance(error, urllib.error.HTTPError):
+            error.close()  # it holds the connection
         reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or error
         raise InputError(
             f"{name} is not here and could not be downloaded ({reason}); fetch {archive.address} yourself, unpack it, "

@@ -26,18 +26,21 @@ def read_folder(root: Path, channels: int) -> tuple[ImageSet, ImageSet | None, I
         raise InputError(f"there is no folder {root}")
     found = {split: _split_folder(root, names) for split, names in SPLIT_NAMES.items()}
     if found["train"] is None:
+        others = [folder.name for folder in found.values() if folder]
+        if others and {entry.name for entry in root.iterdir() if entry.is_dir()} <= set(others):
+            raise InputError(f"{root} has {' and '.join(others)} but no folder train")
         whole = _read_split(root, channels)
         train, test = divide(whole)
         return train, None, test
     train = _read_split(found["train"], channels)
-    others = {name: _read_split(folder, channels) for name, folder in found.items() if folder and name != "train"}
-    for name, other in others.items():
+    rest = {name: _read_split(folder, channels) for name, folder in found.items() if folder and name != "train"}
+    for name, other in rest.items():
         _check_same_classes(train, other, f"{root}: {name}")
-    if not others:
+    if not rest:
         train, test = divide(train)
         return train, None, test
-    test = others.get("test") or others["validation"]
-    return train, others.get("validation") if "test" in others else None, test
+    test = rest.get("test") or rest["validation"]
+    return train, rest.get("validation") if "test" in rest else None, test
 
 
 def common_size(images: FileImages) -> int:
@@ -62,12 +65,16 @@ def _read_split(folder: Path, channels: int) -> ImageSet:
     paths: list[Path] = []
     labels: list[int] = []
     for label, name in enumerate(classes):
-        files = sorted(path for path in (folder / name).rglob("*") if path.suffix.lower() in EXTENSIONS)
+        files = sorted(path for path in (folder / name).rglob("*") if _is_image(path))
         if not files:
             raise InputError(f"class folder {folder / name} holds no images ({', '.join(sorted(EXTENSIONS))})")
         paths += files
         labels += [label] * len(files)
     return ImageSet(FileImages(paths, channels, open_file), torch.tensor(labels), tuple(classes))
+
+
+def _is_image(path: Path) -> bool:
+    return path.suffix.lower() in EXTENSIONS and not path.name.startswith(".")  # ._x.jpg is a Mac's note on x.jpg
 
 
 def _check_same_classes(train: ImageSet, other: ImageSet, name: str) -> None:

@@ -70,7 +70,16 @@ class FileImages:
     def open(self, index: int) -> Image.Image:
         """The image at full size, as RGB or as grey."""
         image = self._open(self.items[index])
-        return image.convert("RGB" if self.channels == 3 else "L")
+        if image.mode == "F":
+            raise InputError(f"{self.items[index]} holds floating-point pixels of unknown range; save it as PNG")
+        return _with_8_bits(image).convert("RGB" if self.channels == 3 else "L")
+
+
+def _with_8_bits(image: Image.Image) -> Image.Image:
+    """What Pillow's own conversion spoils: it clips 16 bits at 255, and warns of palettes with transparent colours."""
+    if image.mode.startswith("I"):
+        return Image.fromarray((np.asarray(image) >> 8).clip(0, 255).astype(np.uint8))
+    return image.convert("RGBA") if image.mode == "P" and "transparency" in image.info else image
 
 
 def open_file(path: object) -> Image.Image:

@@ -85,7 +85,7 @@ class Loader:
         """The batches of one epoch, from number `start` on."""
         parts = torch.split(self._order(epoch), self.batch_size)[start : len(self)]
         if isinstance(self.images.images, ArrayImages):
-            pixels: Iterator[Tensor] = (self.images.images.pixels[part] for part in parts)
+            pixels: Iterator[Tensor] = (self.images.images.pixels.index_select(0, part) for part in parts)
         else:
             pixels = self._stream(self.images.images, parts, epoch)
         for part, images in zip(parts, pixels, strict=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ from .splits import divide
 
 WANTED = "wanted x_train, y_train, x_test, y_test or images, labels (and class_names, if the classes have names)"
 KEYS = {"train": ("x_train", "y_train"), "validation": ("x_val", "y_val"), "test": ("x_test", "y_test")}
+LARGEST_GUESS = 10_000  # classes, where nobody names them: a label far above is a mistake
 
 
 def read_npz(file: Path) -> tuple[ImageSet, ImageSet | None, ImageSet]:
@@ -36,9 +36,9 @@ def _arrays(file: Path) -> dict[str, np.ndarray]:
     if not file.is_file():
         raise InputError(f"there is no file {file}")
     try:
-        with np.load(file, allow_pickle=False) as archive:
+        with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, TypeError, AttributeError) as error:
+    except Exception as error:  # a broken zip can raise anything
         raise InputError(f"{file} is truncated, or not a .npz of plain arrays ({error})") from error
 
 
@@ -67,5 +67,9 @@ def _class_names(file: Path, train_labels: np.ndarray, names: np.ndarray | None)
         return tuple(str(name) for name in names.reshape(-1))
     if not np.issubdtype(train_labels.dtype, np.integer):
         raise InputError(f"{file}: the labels are {train_labels.dtype}; wanted integers from 0 on")
-    count = int(train_labels.max(initial=-1)) + 1
+    count = int(train_labels.astype(np.int64).max(initial=-1)) + 1
+    if count > max(len(train_labels), LARGEST_GUESS):
+        raise InputError(
+            f"{file}: label {count - 1} is out of range; wanted labels from 0 to the number of classes - 1"
+        )
     return tuple(str(label) for label in range(count))

@@ -56,6 +56,8 @@ def open_data(
     """
     if channels not in (1, 3):
         raise InputError(f"images have 1 or 3 channels; got {channels}")
+    if size is not None and size < 1:
+        raise InputError(f"images are at least 1 pixel wide; got a wish for {size}")
     train, validation, test = _read(source, Path(data_dir).expanduser() if data_dir else None, channels)
     _check(source, [train, *([validation] if validation else []), test])
     side = _side(train, size, opened_size)
@@ -83,7 +85,11 @@ def _read(source: str, data_dir: Path | None, channels: int) -> tuple[ImageSet, 
     if source.startswith("hf:"):
         return read_hub(source.removeprefix("hf:"), data_dir, channels)
     path = _find(source, data_dir)
-    return read_npz(path) if path.suffix == ".npz" else read_folder(path, channels)
+    if path.suffix != ".npz":
+        return read_folder(path, channels)
+    train_arrays, validation, test_arrays = read_npz(path)
+    grey_validation = _as_grey(validation, channels) if validation else None
+    return _as_grey(train_arrays, channels), grey_validation, _as_grey(test_arrays, channels)
 
 
 def _find(source: str, data_dir: Path | None) -> Path:

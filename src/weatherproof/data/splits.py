@@ -34,8 +34,8 @@ def stratified(labels: Tensor, count: int, seed: int) -> tuple[list[int], list[i
 
 def holdout_count(amount: float, total: int) -> int:
     """How many examples a hold-out of `amount` is: a fraction below 1, a number of examples from 1 on."""
-    count = round(amount * total) if amount < 1 else int(amount)
-    if amount < 0 or count >= total:
+    count = 0 if not 0 < amount < total else round(amount * total) if amount < 1 else int(amount)
+    if not 0 < count < total:
         raise InputError(
             f"cannot hold out {amount:g} of {total:,} training images; give a fraction below 1 or a number"
         )

@@ -35,12 +35,18 @@ def wilson(successes: int, trials: int, confidence: float = 0.95) -> Interval:
 
 
 def paired_bootstrap(
-    a: Sequence[float], b: Sequence[float], confidence: float = 0.95, draws: int = 10_000, seed: int = 0
+    a: Sequence[float] | np.ndarray,
+    b: Sequence[float] | np.ndarray,
+    confidence: float = 0.95,
+    draws: int = 10_000,
+    seed: int = 0,
 ) -> Interval:
     """The mean of a - b over pairs (the same images, say), with its percentile bootstrap interval."""
     first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if first.ndim != 1 or first.shape != second.shape or len(first) == 0:
         raise InputError(f"wanted two vectors of one length; got shapes {first.shape} and {second.shape}")
+    if draws < 1 or not (np.isfinite(first).all() and np.isfinite(second).all()):
+        raise InputError(f"a bootstrap wants finite numbers and at least 1 draw; got {draws} draws")
     _normal_quantile(confidence)  # refuses a confidence outside (0, 1)
     differences = first - second
     generator = np.random.default_rng(seed_of(seed, "paired bootstrap"))

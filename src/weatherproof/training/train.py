@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
@@ -176,6 +177,7 @@ def _fabric(recipe: Recipe, device: str) -> Fabric:
     accelerator = pick_device(device).type
     if recipe.training.precision == "fp16" and accelerator != "cuda":
         raise InputError("training.precision fp16 needs CUDA; bf16 and fp32 run everywhere")
+    logging.getLogger("lightning_fabric").setLevel(logging.WARNING)  # it announces every mixed precision
     precision: Any = PRECISIONS[recipe.training.precision]
     fabric = Fabric(accelerator=accelerator, devices=1, precision=precision)
     fabric.launch()

@@ -12,6 +12,7 @@ from typing import Any
 from torch import nn
 
 from ...errors import InputError, did_you_mean
+from ...specs import construct
 from .preact_resnet import preact_resnet18, preact_resnet50, resnet_small, wide_resnet_28_10, wide_resnet_40_2
 from .resnet import resnet18, resnet50
 
@@ -34,7 +35,5 @@ def classifier(name: str, **options: Any) -> nn.Module:
     """
     if name not in CLASSIFIERS:
         raise InputError(f"there is no classifier '{name}'{did_you_mean(name, CLASSIFIERS)}")
-    try:
-        return CLASSIFIERS[name](**options)
-    except TypeError as error:
-        raise InputError(f"classifier {error}") from error
+    module: nn.Module = construct(CLASSIFIERS[name], options, f"classifier {name}")
+    return module

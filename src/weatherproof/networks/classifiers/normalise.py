@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from ...errors import InputError
+
 
 class Normalise(nn.Module):
     """``(x - mean) / std`` per channel.
@@ -20,8 +22,8 @@ class Normalise(nn.Module):
 
     def __init__(self, mean: Sequence[float], std: Sequence[float]) -> None:
         super().__init__()
-        self.register_buffer("mean", torch.tensor(list(mean)).view(1, -1, 1, 1), persistent=False)
-        self.register_buffer("std", torch.tensor(list(std)).view(1, -1, 1, 1), persistent=False)
+        self.register_buffer("mean", torch.tensor(list(mean), dtype=torch.float32).view(1, -1, 1, 1), persistent=False)
+        self.register_buffer("std", torch.tensor(list(std), dtype=torch.float32).view(1, -1, 1, 1), persistent=False)
 
     def forward(self, images: Tensor) -> Tensor:
         return (images - self.mean) / self.std
@@ -29,4 +31,9 @@ class Normalise(nn.Module):
 
 def normaliser(channels: int, mean: Sequence[float] | None, std: Sequence[float] | None) -> Normalise:
     """The layer for given statistics; without any, mean = std = 0.5 in every channel."""
-    return Normalise(mean or [0.5] * channels, std or [0.5] * channels)
+    if channels not in (1, 3):
+        raise InputError(f"images have 1 or 3 channels; got {channels}")
+    mean, std = mean or [0.5] * channels, std or [0.5] * channels
+    if len(mean) != channels or len(std) != channels or not min(std) > 0:
+        raise InputError(f"mean and std need {channels} number(s), one per channel, std above 0; got {mean}, {std}")
+    return Normalise(mean, std)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from torch import Tensor, nn
 from torch.nn import functional
 
+from ...errors import InputError
 from .normalise import Normalise, normaliser
 
 
@@ -22,7 +23,7 @@ class PreActResNet(nn.Module):
         self.stem = stem
         self.stages = stages
         self.norm = nn.BatchNorm2d(features)
-        self.head = nn.Linear(features, classes)
+        self.head = linear_head(features, classes)
 
     def forward(self, images: Tensor) -> Tensor:
         features = self.stages(self.stem(self.normalise(images)))
@@ -146,6 +147,13 @@ def _blocks(
 def conv3x3(inputs: int, outputs: int, stride: int = 1) -> nn.Conv2d:
     """The 3x3 convolution of all ResNets: padded, without bias."""
     return nn.Conv2d(inputs, outputs, 3, stride=stride, padding=1, bias=False)
+
+
+def linear_head(features: int, classes: int) -> nn.Linear:
+    """The last layer of all ResNets."""
+    if classes < 2:
+        raise InputError(f"a classifier tells at least 2 classes apart; got {classes}")
+    return nn.Linear(features, classes)
 
 
 def projection(inputs: int, outputs: int, stride: int) -> nn.Conv2d | None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from torch import Tensor, nn
 
 from .normalise import Normalise, normaliser
-from .preact_resnet import conv3x3
+from .preact_resnet import conv3x3, linear_head
 
 
 class ResNet(nn.Module):
@@ -31,7 +31,7 @@ class ResNet(nn.Module):
         self.layer2 = _stage(block, 64 * expansion, 128, depths[1], stride=2)
         self.layer3 = _stage(block, 128 * expansion, 256, depths[2], stride=2)
         self.layer4 = _stage(block, 256 * expansion, 512, depths[3], stride=2)
-        self.fc = nn.Linear(512 * expansion, classes)
+        self.fc = linear_head(512 * expansion, classes)
         _initialise(self)
 
     def forward(self, images: Tensor) -> Tensor:

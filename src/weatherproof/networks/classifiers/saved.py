@@ -41,7 +41,15 @@ def resolve(
 
 def build(spec: Spec, where: str = "classifier") -> nn.Module:
     """The module that `spec` describes, with fresh weights from the global generator."""
-    module = construct(_target(spec, where), spec.init_args, where)
+    target = _target(spec, where)
+    if _names_a_class(spec.init_args):
+        raise InputError(f"{where}: the arguments of a classifier are plain values; got a class_path among them")
+    try:
+        module = construct(target, spec.init_args, where)
+    except InputError as error:  # of an argument's type, which says where, or of the module itself
+        raise InputError(str(error) if str(error).startswith(where) else f"{where}: {error}") from error
+    except (RuntimeError, TypeError, ValueError) as error:
+        raise InputError(f"{where}: cannot build {spec.class_path} with {spec.init_args} ({error})") from error
     if not isinstance(module, nn.Module):
         raise InputError(f"{where}: {spec.class_path} gave a {type(module).__name__}, not an nn.Module")
     return module
@@ -95,6 +103,13 @@ def _target(spec: Spec, where: str) -> Any:
             f"{where}: {spec.class_path} is neither an nn.Module nor a function annotated to return one (-> nn.Module)"
         )
     return target
+
+
+def _names_a_class(value: Any) -> bool:
+    """Whether there is a class_path inside: a card must not reach other code than the classifier that it names."""
+    if isinstance(value, Mapping):
+        return "class_path" in value or any(_names_a_class(entry) for entry in value.values())
+    return isinstance(value, list | tuple) and any(_names_a_class(entry) for entry in value)
 
 
 def _weights_file(path: Path) -> Path:
