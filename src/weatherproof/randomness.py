@@ -28,5 +28,5 @@ def seed_global_generators(seed: int) -> None:
     ``torch.manual_seed`` would do, but before CUDA is used it files every call, with a stack trace, for later.
     """
     torch.default_generator.manual_seed(seed)
-    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]  # type: ignore[no-untyped-call]
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         torch.cuda.manual_seed_all(seed)

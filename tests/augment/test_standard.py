@@ -203,6 +203,14 @@ def test_area_log_aspect_and_place_are_uniform() -> None:
         assert stats.pearsonr(measured[one], measured[other]).pvalue > IMPROBABLE, (one, other)
 
 
+def test_every_place_of_a_small_image_is_reached() -> None:
+    """Boxes of 2x2 in 4x4 pixels: nine places, equally likely."""
+    top, left, tall, wide = random_boxes(4500, 4, 4, (0.25, 0.25), (1.0, 1.0), seeded()).unbind(1)
+    assert tall.unique().tolist() == wide.unique().tolist() == [2]
+    cells = torch.bincount(3 * top + left)
+    assert len(cells) == 9 and stats.chisquare(cells.numpy()).pvalue > IMPROBABLE
+
+
 def plain_box(rng: np.random.Generator, height: int, width: int) -> tuple[int, int]:
     """The field's loop: up to ten attempts, else the whole image (whose aspect is allowed here)."""
     for _ in range(10):

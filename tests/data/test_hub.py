@@ -55,11 +55,11 @@ def test_no_such_set(tmp_path: Path) -> None:
         read_hub(str(tmp_path / "empty"), None, 3)
 
 
-class Image_:
+class Picture:
     """A stand-in for the library's feature type; only its name counts."""
 
 
-Image_.__name__ = "Image"
+Picture.__name__ = "Image"
 
 
 class ClassLabel:
@@ -74,7 +74,7 @@ class Rows:
 
     def __init__(self, first: int, labels: list[int], **features: Any) -> None:
         self.first, self.labels = first, labels
-        self.features = features or {"picture": Image_(), "id": object(), "kind": ClassLabel(["cat", "dog"])}
+        self.features = features or {"picture": Picture(), "id": object(), "kind": ClassLabel(["cat", "dog"])}
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -144,7 +144,7 @@ def test_how_the_library_is_asked(monkeypatch: pytest.MonkeyPatch, name: str, as
         ({"test": Rows(0, [0])}, "hf:mine has the splits test; wanted one called train"),
         ({"train": Rows(0, [0], text=object())}, "hf:mine has the columns {'text': 'object'}; wanted one of images"),
         (
-            {"train": Rows(0, [0], picture=Image_())},
+            {"train": Rows(0, [0], picture=Picture())},
             "hf:mine has the columns {'picture': 'Image'}; wanted one of images",
         ),
     ],

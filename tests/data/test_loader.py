@@ -113,6 +113,17 @@ def test_random_crops_belong_to_image_and_epoch_not_to_the_batch(files: ImageSet
         assert sum(crop != other[i] for i, crop in crops(7, 0, 5).items()) > COUNT - 3
 
 
+def draw(image: Image.Image, generator: torch.Generator) -> Image.Image:
+    """An image of the first number that is drawn for it."""
+    return Image.new("L", (1, 1), int(torch.randint(256, (), generator=generator)))
+
+
+@pytest.mark.parametrize("seed", [None, 5])
+def test_every_image_has_draws_of_its_own(files: ImageSet, seed: int | None) -> None:
+    drawn = [int(pixel) for batch in Loader(files, 7, 1, frame=draw, seed=seed).epoch() for pixel in batch.images]
+    assert len(set(drawn)) > COUNT - 8  # of 30 draws of 256, about two meet
+
+
 @pytest.mark.parametrize(
     ("batch_size", "drop_last", "sizes"),
     [

@@ -93,6 +93,16 @@ def test_a_reader_never_sees_a_part(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert seen == ["old"] and file.read_text() == "new"
 
 
+def test_who_reads_the_old_file_goes_on_reading_it(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("old and whole")
+    with file.open("rb", buffering=0) as reader:
+        assert reader.read(3) == b"old"
+        write_atomically(file, "new")
+        assert reader.read() == b" and whole"
+    assert file.read_text() == "new"
+
+
 @pytest.mark.parametrize("place", ["is a file/below", "a folder", "n" * 300, "n" * 250])
 def test_where_nothing_can_be_written(tmp_path: Path, place: str) -> None:
     (tmp_path / "is a file").write_text("x")

@@ -185,6 +185,64 @@ def written_out(state: State, block: Block, plan: list[tuple[int, int]], images:
     return functional.linear(x, state["head.weight"], state["head.bias"])
 
 
+def torchvision_norm(state: State, name: str, x: Tensor) -> Tensor:
+    mean, var = state[f"{name}.running_mean"], state[f"{name}.running_var"]
+    return functional.batch_norm(x, mean, var, state[f"{name}.weight"], state[f"{name}.bias"])
+
+
+def torchvision_block(state: State, place: str, x: Tensor, stride: int) -> Tensor:
+    """Post-activation: convolution, BN, ReLU, ...; ReLU after the sum; the first 3x3 convolution has the stride."""
+    shortcut, y = x, x
+    if f"{place}.downsample.0.weight" in state:
+        shortcut = functional.conv2d(x, state[f"{place}.downsample.0.weight"], stride=stride)
+        shortcut = torchvision_norm(state, f"{place}.downsample.1", shortcut)
+    for i in (1, 2, 3):
+        weight = state.get(f"{place}.conv{i}.weight")
+        if weight is None:
+            break
+        y = functional.relu(y) if i > 1 else y
+        first = weight.shape[-1] == 3 and stride > 1 and y.shape[-1] == x.shape[-1]
+        y = functional.conv2d(y, weight, stride=stride if first else 1, padding=weight.shape[-1] // 2)
+        y = torchvision_norm(state, f"{place}.bn{i}", y)
+    return functional.relu(y + shortcut)
+
+
+def torchvision_written_out(state: State, depths: tuple[int, ...], images: Tensor) -> Tensor:
+    x = functional.conv2d((images - 0.5) / 0.5, state["conv1.weight"], stride=2, padding=3)
+    x = functional.max_pool2d(functional.relu(torchvision_norm(state, "bn1", x)), 3, stride=2, padding=1)
+    for stage, depth in enumerate(depths, start=1):
+        for i in range(depth):
+            x = torchvision_block(state, f"layer{stage}.{i}", x, 2 if stage > 1 and i == 0 else 1)
+    x = functional.adaptive_avg_pool2d(x, 1).flatten(1)
+    return functional.linear(x, state["fc.weight"], state["fc.bias"])
+
+
+def unsettle(module: nn.Module) -> None:
+    """Statistics and weights at which each normalisation matters."""
+    for part in module.modules():
+        if isinstance(part, nn.BatchNorm2d):
+            part.running_mean = torch.randn(part.num_features) * 0.2
+            part.running_var = torch.rand(part.num_features) + 0.5
+            nn.init.uniform_(part.weight, 0.5, 1.5)
+            nn.init.normal_(part.bias, std=0.2)
+
+
+def assert_forward(module: nn.Module, expected: Tensor, images: Tensor) -> None:
+    assert expected.std() > 1e-3
+    assert torch.allclose(module(images), expected, rtol=1e-4, atol=1e-4 * float(expected.abs().max()))
+
+
+@pytest.mark.parametrize(("name", "depths"), [("resnet18", (2, 2, 2, 2)), ("resnet50", (3, 4, 6, 3))])
+@pytest.mark.parametrize("size", [64, 70])
+def test_forward_of_the_large_ones_is_torchvisions(name: str, depths: tuple[int, ...], size: int) -> None:
+    torch.manual_seed(0)
+    module = classifier(name, classes=5).eval()
+    unsettle(module)
+    images = torch.rand(2, 3, size, size)
+    with torch.inference_mode():
+        assert_forward(module, torchvision_written_out(module.state_dict(), depths, images), images)
+
+
 @pytest.mark.parametrize(
     ("name", "block", "plan"),
     [
@@ -196,17 +254,10 @@ def written_out(state: State, block: Block, plan: list[tuple[int, int]], images:
 def test_forward_is_the_one_written_out(name: str, block: Block, plan: list[tuple[int, int]]) -> None:
     torch.manual_seed(0)
     module = classifier(name, classes=5).eval()
-    for part in module.modules():
-        if isinstance(part, nn.BatchNorm2d):  # statistics at which each normalisation matters
-            part.running_mean = torch.randn(part.num_features) * 0.2
-            part.running_var = torch.rand(part.num_features) + 0.5
-            nn.init.uniform_(part.weight, 0.5, 1.5)
-            nn.init.normal_(part.bias, std=0.2)
+    unsettle(module)
     images = torch.rand(2, 3, 32, 32)
     with torch.inference_mode():
-        expected = written_out(module.state_dict(), block, plan, images)
-        assert expected.std() > 1e-3
-        assert torch.allclose(module(images), expected, rtol=1e-4, atol=1e-4 * float(expected.abs().max()))
+        assert_forward(module, written_out(module.state_dict(), block, plan, images), images)
 
 
 @pytest.mark.parametrize(
