@@ -11,6 +11,7 @@ import argparse
 import inspect
 import re
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -43,6 +44,8 @@ def reference_page() -> str:
 
 
 def _entry(name: str, thing: Any) -> str:
+    if isinstance(thing, tuple):
+        return textwrap.fill(", ".join(f"`{entry}`" for entry in thing), 110) + "\n"
     # Annotations are kept as text, which the signature shows in quotes.
     text = "" if _is_error(thing) else re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(thing)))
     signature = _block(name + text, "python") if text else ""

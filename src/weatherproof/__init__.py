@@ -9,9 +9,10 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from .api import evaluate, resume, train
+    from .corruptions import CORRUPTIONS, EXTRA_CORRUPTIONS, corrupt
     from .data import open_data
     from .errors import InputError
-    from .evaluation import Result
+    from .evaluation import Result, compare
     from .measures import psnr, ssim
     from .networks.classifiers import classifier
     from .networks.classifiers.saved import load_classifier
@@ -24,6 +25,10 @@ _HOMES = {
     "Result": "evaluation",
     "Run": "training",
     "classifier": "networks.classifiers",
+    "compare": "evaluation",
+    "corrupt": "corruptions",
+    "CORRUPTIONS": "corruptions",
+    "EXTRA_CORRUPTIONS": "corruptions",
     "evaluate": "api",
     "load_classifier": "networks.classifiers.saved",
     "load_recipe": "training",
@@ -35,8 +40,8 @@ _HOMES = {
 }
 
 __all__ = [
-    "InputError", "Recipe", "Result", "Run", "classifier", "evaluate", "load_classifier", "load_recipe", "open_data",
-    "psnr", "resume", "ssim", "train",
+    "CORRUPTIONS", "EXTRA_CORRUPTIONS", "InputError", "Recipe", "Result", "Run", "classifier", "compare", "corrupt",
+    "evaluate", "load_classifier", "load_recipe", "open_data", "psnr", "resume", "ssim", "train",
 ]  # fmt: skip
 
 

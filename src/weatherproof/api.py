@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,13 @@ import torch
 from torch import nn
 
 from . import __version__, training
+from .corruptions import SCALES, SEVERITIES, frost_in_use, scale_for
 from .data import ArrayImages, Data, ImageSet, Loader, default_workers, open_data, stratified
 from .devices import pick_device
-from .errors import InputError
+from .errors import InputError, did_you_mean
 from .evaluation import Result, accuracy, run_suite
+from .evaluation.corrupted_sets import Plan, write_corrupted
+from .evaluation.corruptions import known_corruptions, known_severities
 from .images import ImagesLike, as_labels, as_pixels
 from .networks.classifiers.saved import Card, load_with_card
 from .training import Prepared, Recipe, Run, load_recipe
@@ -68,17 +72,19 @@ def evaluate(
     suite: str = "clean",
     *,
     batch_size: int = 250,
+    **options: Any,
 ) -> Result:
     """Measure any classifier on arrays or tensors: uint8 NHWC, or float NCHW in [0, 1]; labels are integers.
 
     The classifier takes float NCHW images in [0, 1] and gives logits. It stays on its device and in its modes.
+    `options` are the suite's own: ``evaluate(..., suite="corruptions", scale="cifar", severities=[3, 5])``.
     """
     pixels = as_pixels(images).detach().cpu()
     targets = as_labels(labels, len(pixels)).cpu()
     image_set = ImageSet(ArrayImages(pixels), targets, ())
     loader = Loader(image_set, batch_size, pixels.shape[-1], device=_device(classifier))
     protocol = {"data": "arrays", "images": len(pixels), "size": f"{pixels.shape[2]} x {pixels.shape[3]}"}
-    return run_suite(suite, classifier, loader, {**protocol, "weatherproof": __version__})
+    return run_suite(suite, classifier, loader, {**protocol, "weatherproof": __version__}, options)
 
 
 def evaluate_on(
@@ -93,6 +99,7 @@ def evaluate_on(
     batch_size: int = 250,
     device: str = "auto",
     workers: int | None = None,
+    **options: Any,
 ) -> Result:
     """Measure a run or a model file on a data set by name; what ``weatherproof evaluate`` does.
 
@@ -117,7 +124,37 @@ def evaluate_on(
     protocol = {"model": str(model), "data": name, "split": split, "images": len(image_set), "size": data.size}
     if limit is not None:
         protocol |= {"limit": limit, "seed": seed}
-    return run_suite(suite, classifier, loader, {**protocol, "weatherproof": __version__})
+    return run_suite(suite, classifier, loader, {**protocol, "weatherproof": __version__}, options)
+
+
+def corrupt_data(
+    source: str,
+    out: str | Path,
+    *,
+    split: str = "test",
+    data_dir: str | Path | None = None,
+    size: int | None = None,
+    corruptions: Sequence[str] = ("all",),
+    severities: Sequence[int] = SEVERITIES,
+    scale: str = "auto",
+    frost: str = "auto",
+    seed: int = 0,
+    jobs: int = 1,
+    progress: Callable[[int, int], None] | None = None,
+) -> Plan:
+    """Write a corrupted version of a data set, as ``weatherproof corrupt`` does; returns what was written."""
+    names, chosen = known_corruptions(corruptions), known_severities(severities)
+    if jobs < 1:
+        raise InputError(f"at least 1 process is needed; got {jobs}")
+    if scale not in (*SCALES, "auto"):
+        raise InputError(f"there is no scale '{scale}'{did_you_mean(scale, (*SCALES, 'auto'))}")
+    data = open_data(source, data_dir, size=size)
+    images = data.split(split)
+    used = scale_for(data.size, data.size) if scale == "auto" else scale
+    frost = frost_in_use(frost) if "frost" in names and frost in ("auto", "photographs") else frost
+    plan = Plan(source, split, len(images), names, chosen, used, seed, frost, __version__)
+    write_corrupted(images, data.size, Path(out).expanduser(), plan, jobs, progress)
+    return plan
 
 
 def _check_classes(card: Card, data: Data) -> None:

@@ -66,15 +66,6 @@ def test_equal_classes_keep_equal_numbers(classes: int, size: int, data: st.Data
     assert int(taken.max() - taken.min()) <= 1
 
 
-@given(st.lists(st.integers(20, 400), min_size=2, max_size=4), st.floats(0.1, 0.9), st.integers(0, 99))
-def test_proportions_are_kept_within_one_example(counts: list[int], share: float, seed: int) -> None:
-    labels = labels_of(counts)
-    count = round(share * len(labels))
-    taken = torch.bincount(labels[stratified(labels, count, seed)[0]], minlength=len(counts))
-    expected = torch.tensor(counts) * count / len(labels)
-    assert float((taken - expected).abs().max()) <= 1
-
-
 def test_seeds_choose_others_and_every_example_may_be_chosen() -> None:
     labels = labels_of([10, 10])
     drawn = [stratified(labels, 4, seed)[0] for seed in range(100)]

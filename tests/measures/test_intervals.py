@@ -110,7 +110,7 @@ def test_memory_is_bounded_and_parts_add_up(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(intervals, "_resampled_means", note)
     paired_bootstrap(np.zeros(1_000_000), np.zeros(1_000_000), draws=9)
-    assert sizes == [4, 4, 1]
+    assert sizes == [2, 2, 2, 2, 1]
 
 
 def test_the_interval_covers_as_often_as_it_says() -> None:

@@ -15,7 +15,10 @@ from ..errors import InputError, did_you_mean
 COMMANDS = {
     "demo": "train and measure a classifier on the photographs that come along: a tour in two minutes",
     "train": "train a classifier by recipe, or resume a run",
-    "evaluate": "measure a trained classifier on a data set",
+    "evaluate": "measure a trained classifier: as it is, or under the common corruptions",
+    "corrupt": "write a corrupted version of a data set, as CIFAR-10-C is one of CIFAR-10",
+    "report": "a page to look at, from one or more results",
+    "compare": "paired differences of two results",
     "recipes": "list, show, copy and validate recipes",
     "doctor": "what is installed here, and what it means",
 }

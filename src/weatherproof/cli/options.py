@@ -5,12 +5,45 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from ..errors import InputError
+
+
+def add_data_options(parser: argparse.ArgumentParser) -> None:
+    """Where data lie, how much to say."""
+    parser.add_argument("--data-dir", metavar="DIR", type=Path, help="where data sets lie; else $WEATHERPROOF_DATA")
+    parser.add_argument("--quiet", action="store_true", help="say nothing but errors")
+
 
 def add_machine_options(parser: argparse.ArgumentParser) -> None:
     """Where data lie, what to compute on, how much to say."""
-    parser.add_argument("--data-dir", metavar="DIR", type=Path, help="where data sets lie; else $WEATHERPROOF_DATA")
+    add_data_options(parser)
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda")
+    parser.add_argument("--workers", type=int, help="processes that open image files; default: one per core, up to 8")
+
+
+def add_corruption_options(parser: argparse._ActionsContainer) -> None:
+    """Which corruptions, how strong."""
     parser.add_argument(
-        "--workers", type=int, help="processes that open image files; default: one per processor, up to 8"
+        "--corruptions", type=_words, metavar="NAMES", default=["all"],
+        help="names or groups, with commas: all (the 15, default), extra, noise, blur, weather, digital, fog ...",
+    )  # fmt: skip
+    parser.add_argument(
+        "--severities", type=_numbers, metavar="1-5", default=[1, 2, 3, 4, 5], help="like 3, 1,5 or 2-4"
     )
-    parser.add_argument("--quiet", action="store_true", help="say nothing but errors")
+    parser.add_argument("--scale", default="auto", help="whose strengths: cifar, tiny, imagenet, or auto by image size")
+    parser.add_argument("--frost", default="auto", help="photographs, procedural, a folder of photographs, or auto")
+    parser.add_argument("--corruption-seed", type=int, default=0, metavar="N", help="seed of the random ones")
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _numbers(text: str) -> list[int]:
+    found: list[int] = []
+    for part in _words(text):
+        first, dash, last = part.partition("-")
+        if not (first.isdigit() and (last.isdigit() or not dash)):
+            raise InputError(f"severities look like 3, 1,5 or 2-4; got '{text}'")
+        found += range(int(first), int(last or first) + 1)
+    return found

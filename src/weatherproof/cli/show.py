@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.syntax import Syntax
 from rich.table import Table
 
+from ..evaluation import Result
 from ..training import Recipe, Run
 from ..training.watch import clock
 
@@ -27,6 +32,36 @@ def run_summary(run: Run) -> RenderableType:
     facts["weights"] = f"{run.folder / 'model.safetensors'}, with model.json beside them"
     facts["measure it"] = f"weatherproof evaluate {run.folder}"
     return pairs(facts)
+
+
+def result_view(result: Result) -> RenderableType:
+    """Headline numbers, and a table of errors by corruption and severity where there are some."""
+    severities = result.protocol.get("severities", [])
+    names = result.protocol.get("corruptions", [])
+    if not names:
+        return result.table()
+    table = Table("error in %", *(f"severity {severity}" for severity in severities), "mean", title_justify="left")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for name in names:
+        cells = [result[f"error/{name}/{severity}"] for severity in severities] + [result[f"error/{name}"]]
+        table.add_row(name.replace("_", " "), *(f"{value:.1f}" for value in cells))
+    headline = {k: m for k, m in result.metrics.items() if not k.startswith("error/") or k.startswith("error/group/")}
+    return Group(table, replace(result, metrics=headline).table())
+
+
+@contextmanager
+def progress(title: str, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """Gives a function to be told (done, total): a bar with the time to go, where there is a terminal to draw it on."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = TextColumn(title), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def plan(recipe: Recipe, facts: dict[str, Any]) -> RenderableType:

@@ -95,19 +95,28 @@ def open_file(path: object) -> Image.Image:
 
 @dataclass(frozen=True)
 class ImageSet:
-    """Images with labels: one split of a data set. `labels` is int64 (N,), `classes` names them."""
+    """Images with labels: one split of a data set. `labels` is int64 (N,), `classes` names them.
+
+    `origin` says where each one stood in the split before some were taken; None means where it stands now.
+    """
 
     images: ArrayImages | FileImages
     labels: Tensor
     classes: tuple[str, ...]
+    origin: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def take(self, indices: Sequence[int]) -> ImageSet:
         """The examples at these positions, in this order."""
-        labels = self.labels[torch.as_tensor(indices, dtype=torch.int64)]
-        return replace(self, images=self.images.take(indices), labels=labels)
+        rows = torch.as_tensor(indices, dtype=torch.int64)
+        return replace(self, images=self.images.take(indices), labels=self.labels[rows], origin=self.numbers[rows])
+
+    @property
+    def numbers(self) -> Tensor:
+        """int64 (N,): where each example stood in the whole split. Its randomness goes by this number."""
+        return torch.arange(len(self)) if self.origin is None else self.origin
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,7 @@ class Loader:
             raise InputError(f"a batch has at least 1 image; got {batch_size}")
         self.images = images
         self.batch_size = batch_size
+        self.size = size
         self.frame = frame or CentreFrame(size)
         self.seed = seed
         self.drop_last = drop_last
@@ -80,6 +81,19 @@ class Loader:
         if self.drop_last:
             return max(1, len(self.images) // self.batch_size)  # a set smaller than a batch is one batch
         return -(-len(self.images) // self.batch_size)
+
+    def of(self, images: ImageSet) -> Loader:
+        """A loader of other images with the same settings."""
+        return Loader(
+            images,
+            self.batch_size,
+            self.size,
+            frame=self.frame,
+            seed=self.seed,
+            drop_last=self.drop_last,
+            device=self.device,
+            workers=self.workers,
+        )
 
     def epoch(self, epoch: int = 0, start: int = 0) -> Iterator[Batch]:
         """The batches of one epoch, from number `start` on."""

@@ -72,6 +72,9 @@ def open_data(
             )
         train = train.take(stratified(train.labels, subset, seed)[0])
     mean, std = _statistics(source, train, side, workers)
+    # What was taken from where so far made the splits; from here on, an example's number is its place in its split.
+    train, test = replace(train, origin=None), replace(test, origin=None)
+    validation = replace(validation, origin=None) if validation else None
     return Data(source, train, validation, test, side, mean, std)
 
 

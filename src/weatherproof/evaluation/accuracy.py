@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from ..data import Batch, Loader
+from ..data import Loader
 from ..errors import InputError
 from ..images import to_unit
 
@@ -22,7 +22,14 @@ def accuracy(classifier: nn.Module, loader: Loader) -> float:
 def hits(classifier: nn.Module, loader: Loader) -> Tensor:
     """For each image in order, whether it is classified correctly: bool (N,)."""
     with measuring(classifier):
-        return torch.cat([_logits(classifier, batch).argmax(dim=1).eq(batch.labels).cpu() for batch in loader.epoch()])
+        return torch.cat([observe(classifier, batch.images, batch.labels)[0].cpu() for batch in loader.epoch()])
+
+
+def observe(classifier: nn.Module, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """For each image of a batch: whether it is classified correctly, the confidence in [0, 1], the predicted class."""
+    logits = _logits(classifier, images, labels)
+    confidences, predicted = logits.float().softmax(dim=1).max(dim=1)
+    return predicted == labels, confidences, predicted
 
 
 @contextmanager
@@ -38,15 +45,14 @@ def measuring(classifier: nn.Module) -> Iterator[None]:
             module.training = mode
 
 
-def _logits(classifier: nn.Module, batch: Batch) -> Tensor:
-    logits = classifier(to_unit(batch.images))
-    if not isinstance(logits, Tensor) or logits.ndim != 2 or len(logits) != len(batch.images):
+def _logits(classifier: nn.Module, images: Tensor, labels: Tensor) -> Tensor:
+    logits = classifier(to_unit(images))
+    if not isinstance(logits, Tensor) or logits.ndim != 2 or len(logits) != len(images):
         shape = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
-        raise InputError(f"the classifier gave {shape} for {len(batch.images)} images; wanted logits (images, classes)")
-    if int(batch.labels.max()) >= logits.shape[1]:
-        raise InputError(
-            f"label {int(batch.labels.max())} is out of range: the classifier tells {logits.shape[1]} classes apart"
-        )
+        raise InputError(f"the classifier gave {shape} for {len(images)} images; wanted logits (images, classes)")
+    largest = int(labels.max())
+    if largest >= logits.shape[1]:
+        raise InputError(f"label {largest} is out of range: the classifier tells {logits.shape[1]} classes apart")
     if not bool(torch.isfinite(logits).all()):
         raise InputError("the classifier gave logits that are not finite; it cannot be measured")
     return logits

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from torch import nn
+from torch import Tensor, nn
 
 from ..data import Loader
 from ..measures import wilson
 from .accuracy import hits
+from .findings import Findings
 from .result import Metric
 
 
 class Clean:
     """Accuracy and error on unchanged images, with Wilson intervals."""
 
-    def __call__(self, classifier: nn.Module, loader: Loader) -> Iterator[Metric]:
+    def __call__(self, classifier: nn.Module, loader: Loader) -> Findings:
         correct = hits(classifier, loader)
-        right = wilson(int(correct.sum()), len(correct))
-        yield Metric("clean_accuracy", 100 * right.value, 100 * right.low, 100 * right.high, len(correct))
-        yield Metric(
-            "clean_error", 100 * (1 - right.value), 100 * (1 - right.high), 100 * (1 - right.low), len(correct)
-        )
+        return Findings(accuracy_and_error(correct), hits={"clean": correct})
+
+
+def accuracy_and_error(correct: Tensor) -> list[Metric]:
+    """Both sides of one count: `correct` is bool (N,)."""
+    right = wilson(int(correct.sum()), len(correct))
+    low, value, high = (100 * share for share in (right.low, right.value, right.high))
+    return [
+        Metric("clean_accuracy", value, low, high, len(correct)),
+        Metric("clean_error", 100 - value, 100 - high, 100 - low, len(correct)),
+    ]

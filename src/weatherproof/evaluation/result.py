@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
 
 from ..files import read_json, write_json
 from ..specs import construct
@@ -28,11 +33,17 @@ class Metric:
 
 @dataclass(frozen=True)
 class Result:
-    """Metrics by name, beside the protocol: data, number of images, seeds, versions, whatever a reader must know."""
+    """Metrics by name, beside the protocol: data, number of images, seeds, versions, whatever a reader must know.
+
+    `hits` keeps for each condition which images were classified correctly, packed (`unpack_hits` reads it), so that two
+    results can be compared image by image; `pictures` is for the report.
+    """
 
     suite: str
     metrics: dict[str, Metric]
     protocol: dict[str, Any]
+    hits: dict[str, str] = field(default_factory=dict)
+    pictures: dict[str, Any] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> float:
         return self.metrics[name].value
@@ -54,7 +65,7 @@ class Result:
         """For people, on a terminal."""
         from rich.table import Table
 
-        caption = ", ".join(f"{key}: {value}" for key, value in self.protocol.items())
+        caption = ", ".join(f"{key}: {_plain(value)}" for key, value in self.protocol.items() if key != "command")
         table = Table(
             "metric", title=f"suite {self.suite}", caption=caption, title_justify="left", caption_justify="left"
         )
@@ -65,6 +76,22 @@ class Result:
             images = "" if metric.images is None else f"{metric.images:,}"
             table.add_row(metric.name, f"{metric.value:.2f} {metric.unit}".rstrip(), interval, images)
         return table
+
+
+def _plain(value: Any) -> str:
+    return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def pack_hits(hits: Tensor) -> str:
+    """Bool (N,) as text, 8 images a byte."""
+    return f"{len(hits)}:{base64.b64encode(np.packbits(hits.numpy()).tobytes()).decode()}"
+
+
+def unpack_hits(text: str) -> NDArray[np.bool_]:
+    """What `pack_hits` packed: bool (N,)."""
+    count, _, packed = text.partition(":")
+    bits = np.unpackbits(np.frombuffer(base64.b64decode(packed), dtype=np.uint8))
+    return bits[: int(count)].astype(np.bool_)
 
 
 def result_from(content: Mapping[str, Any], name: str) -> Result:

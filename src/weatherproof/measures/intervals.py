@@ -45,22 +45,30 @@ def paired_bootstrap(
     first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if first.ndim != 1 or first.shape != second.shape or len(first) == 0:
         raise InputError(f"wanted two vectors of one length; got shapes {first.shape} and {second.shape}")
-    if draws < 1 or not (np.isfinite(first).all() and np.isfinite(second).all()):
+    return bootstrap_means((first - second)[:, None], confidence, draws, seed)[0]
+
+
+def bootstrap_means(values: np.ndarray, confidence: float = 0.95, draws: int = 10_000, seed: int = 0) -> list[Interval]:
+    """The mean of each column of (N, M) with its percentile bootstrap interval; all columns are resampled alike."""
+    values = np.asarray(values, dtype=np.float64)
+    if draws < 1 or len(values) == 0 or not np.isfinite(values).all():
         raise InputError(f"a bootstrap wants finite numbers and at least 1 draw; got {draws} draws")
     _normal_quantile(confidence)  # refuses a confidence outside (0, 1)
-    differences = first - second
     generator = np.random.default_rng(seed_of(seed, "paired bootstrap"))
-    means = np.concatenate([_resampled_means(differences, part, generator) for part in _parts(draws, len(first))])
-    low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return Interval(float(differences.mean()), float(low), float(high))
+    means = np.concatenate([_resampled_means(values, part, generator) for part in _parts(draws, len(values))])
+    bounds = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
+    return [Interval(*map(float, entry)) for entry in zip(values.mean(axis=0), *bounds, strict=True)]
 
 
 def _resampled_means(values: np.ndarray, draws: int, generator: np.random.Generator) -> np.ndarray:
-    drawn: np.ndarray = values[generator.integers(0, len(values), size=(draws, len(values)))]
-    return np.asarray(drawn.mean(axis=1))
+    """(draws, M): a resampled mean is a product with how often each row was drawn."""
+    count = len(values)
+    times = np.stack([np.bincount(generator.integers(0, count, size=count), minlength=count) for _ in range(draws)])
+    means: np.ndarray = times.astype(np.float64) @ values / count
+    return means
 
 
-def _parts(draws: int, size: int, limit: int = 4_000_000) -> list[int]:
+def _parts(draws: int, size: int, limit: int = 2_000_000) -> list[int]:
     """Numbers of draws that add up to `draws`, each with at most `limit` values in memory."""
     step = max(1, limit // size)
     return [min(step, draws - start) for start in range(0, draws, step)]

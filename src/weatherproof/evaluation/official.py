@@ -1,0 +1,133 @@
+"""Official corrupted sets, read in place: CIFAR-10-C and CIFAR-100-C (.npy files), ImageNet-C (a tree of JPEGs)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..data import ArrayImages, FileImages, ImageSet, Loader
+from ..errors import InputError
+from ..files import read_json
+
+Condition = tuple[str, int]
+NAMED = 20  # missing files that a sentence names, of a tree that may lack millions
+
+
+def official_batches(
+    folder: Path, conditions: Sequence[Condition], loader: Loader
+) -> Iterator[tuple[Condition, Tensor, Tensor, Tensor]]:
+    """Batches of every condition: condition, images, labels, places in the loader's set.
+
+    The set of the loader says which images are meant: all of the test set, or some. Everything that is missing is named
+    before anything is computed.
+    """
+    source = (
+        _Arrays(folder, conditions, loader.images) if _has_arrays(folder) else _Tree(folder, conditions, loader.images)
+    )
+    for condition in conditions:
+        part = loader.of(source.images(condition))
+        for batch in part.epoch():
+            yield condition, batch.images, batch.labels, batch.indices
+
+
+class _Arrays:
+    """<corruption>.npy, uint8 (severities x N, H, W, C), one severity after the other, and labels.npy."""
+
+    def __init__(self, folder: Path, conditions: Sequence[Condition], clean: ImageSet) -> None:
+        self.clean = clean
+        names = dict.fromkeys(name for name, _ in conditions)
+        _complain_of(folder, [f"{name}.npy" for name in (*names, "labels") if not (folder / f"{name}.npy").is_file()])
+        labels = _load(folder / "labels.npy")
+        self.severities = _severities(folder, [severity for _, severity in conditions])
+        self.count = len(labels) // len(self.severities)
+        self.arrays = {name: _load(folder / f"{name}.npy") for name in names}
+        _complain_of(
+            folder,
+            [
+                f"{len(labels):,} uint8 images in {name}.npy (found {array.dtype} of shape {array.shape})"
+                for name, array in self.arrays.items()
+                if array.dtype != np.uint8 or array.ndim != 4 or len(array) != len(labels)
+            ],
+        )
+        numbers = clean.numbers.numpy()
+        if (len(numbers) and numbers.max() >= self.count) or (
+            labels[: self.count][numbers] != clean.labels.numpy()
+        ).any():
+            raise InputError(f"{folder} was not made from this test set: its labels differ")
+
+    def images(self, condition: Condition) -> ImageSet:
+        name, severity = condition
+        place = self.severities.index(severity)
+        rows = self.arrays[name][place * self.count : (place + 1) * self.count]
+        if len(self.clean) < self.count:
+            rows = rows[self.clean.numbers.numpy()]
+        # A view of the mapped file: a batch reads its own pages and no more.
+        return replace(self.clean, images=ArrayImages(torch.from_numpy(rows).permute(0, 3, 1, 2)))
+
+
+class _Tree:
+    """<corruption>/<severity>/<class>/<file>, perhaps below a folder for the group; names as in the clean set."""
+
+    def __init__(self, folder: Path, conditions: Sequence[Condition], clean: ImageSet) -> None:
+        self.clean = clean
+        if not folder.is_dir():
+            raise InputError(f"there is no folder {folder}")
+        if not isinstance(clean.images, FileImages):
+            raise InputError(f"{folder} holds no .npy files, and a tree of images goes with a folder of clean images")
+        self.roots = {name: _root(folder, name) for name, _ in conditions}
+        _complain_of(folder, [name for name, root in self.roots.items() if root is None])
+        self.paths = {condition: self._paths(condition) for condition in conditions}
+        missing = [str(path) for paths in self.paths.values() for path in paths if not path.is_file()]
+        _complain_of(folder, missing)
+
+    def _paths(self, condition: Condition) -> list[Path]:
+        assert isinstance(self.clean.images, FileImages)
+        root = self.roots[condition[0]]
+        found = []
+        for label, item in zip(self.clean.labels.tolist(), self.clean.images.items, strict=True):
+            folder = Path(str(root), str(condition[1]), self.clean.classes[label])
+            same = folder / Path(str(item)).name
+            found.append(same if same.is_file() else same.with_suffix(".JPEG"))
+        return found
+
+    def images(self, condition: Condition) -> ImageSet:
+        return replace(self.clean, images=FileImages(self.paths[condition], self.clean.images.channels))
+
+
+def _severities(folder: Path, wanted: list[int]) -> list[int]:
+    """The severities in a .npy file, in order: all five, unless the folder is one of ours and says otherwise."""
+    known = [1, 2, 3, 4, 5]
+    if (folder / "protocol.json").is_file():
+        known = list(read_json(folder / "protocol.json").get("severities", known))
+    missing = sorted(set(wanted) - set(known))
+    if missing:
+        raise InputError(f"{folder} lacks severity {missing[0]}; nothing was measured")
+    return known
+
+
+def _has_arrays(folder: Path) -> bool:
+    return folder.is_dir() and any(folder.glob("*.npy"))
+
+
+def _root(folder: Path, name: str) -> Path | None:
+    return next((path for path in (folder / name, *folder.glob(f"*/{name}")) if path.is_dir()), None)
+
+
+def _load(file: Path) -> np.ndarray:
+    try:
+        # Mode "c", a private mapping, since torch refuses memory that may not be written; the file stays as it is.
+        array: np.ndarray = np.load(file, mmap_mode="c", allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise InputError(f"{file} is truncated or not a .npy file ({error})") from error
+    return array
+
+
+def _complain_of(folder: Path, missing: list[str]) -> None:
+    if missing:
+        more = f" and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
+        raise InputError(f"{folder} lacks {', '.join(missing[:NAMED])}{more}; nothing was measured")

@@ -1,0 +1,255 @@
+"""Corrupted sets on disk: what is written, resumed, refused, and read back."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from numbered import MakeFolder
+from PIL import Image
+from test_evaluate import Brightest, bars
+
+import weatherproof
+from weatherproof import InputError, corrupt
+from weatherproof.api import corrupt_data
+from weatherproof.data import open_data
+from weatherproof.evaluation import corrupted_sets
+
+LABELS = np.arange(12) % 3
+
+
+@pytest.fixture
+def npz(tmp_path: Path) -> Path:
+    np.savez(tmp_path / "bars.npz", x_train=bars(LABELS, 12), y_train=LABELS, x_test=bars(LABELS, 12), y_test=LABELS)
+    return tmp_path / "bars.npz"
+
+
+@pytest.fixture
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several to a corruption, though images are few."""
+    monkeypatch.setattr(corrupted_sets, "CHUNK", 5)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_the_layout_of_cifar_10_c(npz: Path, tmp_path: Path) -> None:
+    corrupt_data(str(npz), tmp_path / "out", corruptions=["fog", "saturate"], severities=[1, 4])
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        "fog.npy", "saturate.npy", "labels.npy", "protocol.json",
+    }  # fmt: skip
+    fog, labels = np.load(tmp_path / "out/fog.npy"), np.load(tmp_path / "out/labels.npy")
+    assert fog.dtype == np.uint8 and fog.shape == (24, 12, 12, 3)
+    assert labels.dtype == np.uint8 and (labels == np.tile(LABELS, 2)).all()
+    assert (fog[12:] == corrupt(bars(LABELS, 12), "fog", 4, "cifar")).all()
+    protocol = json.loads((tmp_path / "out/protocol.json").read_text())
+    assert protocol["severities"] == [1, 4] and protocol["scale"] == "cifar"
+
+
+@pytest.fixture
+def photos(tmp_path: Path, make_folder: MakeFolder) -> Path:
+    for split, first in (("train", 0), ("test", 20)):
+        make_folder(tmp_path / "photos" / split, {"ant": 3, "bee": 2}, (60, 50), first)
+    return tmp_path / "photos"
+
+
+def test_the_layout_of_imagenet_c(photos: Path, tmp_path: Path) -> None:
+    plan = corrupt_data(str(photos), tmp_path / "out", size=48, corruptions=["contrast"], severities=[2])
+    assert plan.scale == "tiny"
+    files = sorted(str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*.JPEG"))
+    assert files == [f"contrast/2/{name}.JPEG" for name in ("ant/020", "ant/021", "ant/022", "bee/023", "bee/024")]
+    Image.new("RGB", (48, 48)).save(tmp_path / "like.jpg", quality=85)
+    with Image.open(tmp_path / "out" / files[0]) as image, Image.open(tmp_path / "like.jpg") as like:
+        assert image.size == (48, 48)
+        assert image.quantization == like.quantization  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("source", ["npz", "photos"])
+@pytest.mark.usefixtures("small_chunks")
+def test_processes_write_the_same_bytes(source: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    data = request.getfixturevalue(source)
+    options = {"corruptions": ["glass_blur", "shot_noise"], "severities": [1, 5]}
+    for jobs in (1, 2):
+        corrupt_data(str(data), tmp_path / f"out{jobs}", jobs=jobs, **options)  # type: ignore[arg-type]
+    assert contents(tmp_path / "out1") == contents(tmp_path / "out2")
+
+
+@pytest.mark.parametrize("source", ["npz", "photos"])
+@pytest.mark.usefixtures("small_chunks")
+def test_an_interrupted_set_is_completed(source: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    data = request.getfixturevalue(source)
+    options = {"corruptions": ["shot_noise", "fog"], "severities": [1, 5]}
+    corrupt_data(str(data), tmp_path / "whole", **options)  # type: ignore[arg-type]
+
+    def stop(done: int, total: int) -> None:
+        if done > total / 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        corrupt_data(str(data), tmp_path / "cut", progress=stop, **options)  # type: ignore[arg-type]
+    assert contents(tmp_path / "cut") != contents(tmp_path / "whole")
+    told: list[int] = []
+    corrupt_data(str(data), tmp_path / "cut", progress=lambda done, total: told.append(done), **options)  # type: ignore[arg-type]
+    assert contents(tmp_path / "cut") == contents(tmp_path / "whole")
+    assert told[0] > 5  # what was done was not done again
+    corrupt_data(str(data), tmp_path / "cut", **options)  # type: ignore[arg-type]
+    assert contents(tmp_path / "cut") == contents(tmp_path / "whole")
+
+
+@pytest.mark.slow
+def test_a_killed_command_is_completed(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "weatherproof", "corrupt", "photos10", "out"]
+    command += ["--corruptions", "noise,blur", "--jobs", "2"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    for seconds in (4.0, 6.0):
+        process = subprocess.Popen([*command, "--quiet"], cwd=tmp_path, env=environment, start_new_session=True)
+        time.sleep(seconds)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True)
+    images = open_data("photos10").test.images.pixels.permute(0, 2, 3, 1)  # type: ignore[union-attr]
+    for name in ("shot_noise", "glass_blur"):
+        array = np.load(tmp_path / f"out/{name}.npy")
+        for severity in range(1, 6):
+            part = array[(severity - 1) * 1000 : severity * 1000]
+            assert torch.equal(torch.from_numpy(part), corrupt(images, name, severity, "cifar"))
+    assert not list((tmp_path / "out").glob("*.partial")) and not list((tmp_path / "out").glob(".*"))
+
+
+def test_sets_of_another_make_are_not_mixed(npz: Path, tmp_path: Path) -> None:
+    corrupt_data(str(npz), tmp_path / "out", corruptions=["fog"], severities=[1])
+    before = contents(tmp_path / "out")
+    for changed in ({"severities": [1, 2]}, {"corruptions": ["snow"]}, {"seed": 1}, {"scale": "imagenet"}):
+        options = {"corruptions": ["fog"], "severities": [1], **changed}
+        with pytest.raises(InputError, match="another make"):
+            corrupt_data(str(npz), tmp_path / "out", **options)  # type: ignore[arg-type]
+    assert contents(tmp_path / "out") == before
+
+
+def test_a_folder_with_something_else_in_it_is_left_alone(npz: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/thesis.tex").write_text("dear")
+    with pytest.raises(InputError, match="not an empty folder"):
+        corrupt_data(str(npz), tmp_path / "mine", corruptions=["fog"])
+    assert contents(tmp_path / "mine") == {"thesis.tex": b"dear"}
+
+
+def test_two_images_that_would_share_a_name_are_refused_before_anything_is_written(
+    photos: Path, tmp_path: Path
+) -> None:
+    Image.new("RGB", (60, 50)).save(photos / "test/ant/020.bmp")
+    with pytest.raises(InputError, match="same name but for its ending"):
+        corrupt_data(str(photos), tmp_path / "out", size=48, corruptions=["fog"])
+    assert not (tmp_path / "out").exists()
+
+
+def assert_same_numbers(a: weatherproof.Result, b: weatherproof.Result) -> None:
+    """Confidences may differ in their last digit with the batch."""
+    assert a.hits == b.hits
+    values = ({name: metric.value for name, metric in result.metrics.items()} for result in (a, b))
+    assert next(values) == pytest.approx(next(values))
+
+
+def test_a_set_read_back_measures_as_one_made_on_the_fly(npz: Path, tmp_path: Path) -> None:
+    options = {"corruptions": ["shot_noise", "fog"], "severities": [2, 5]}
+    corrupt_data(str(npz), tmp_path / "out", corruptions=["noise", "fog"], severities=[2, 3, 5])
+    images = bars(LABELS, 12)
+    made = weatherproof.evaluate(Brightest(), images, LABELS, suite="corruptions", **options)
+    read = weatherproof.evaluate(
+        Brightest(), images, LABELS, suite="corruptions", folder=tmp_path / "out", batch_size=5, **options
+    )
+    assert_same_numbers(read, made)
+    assert read.protocol["corrupted"] == str(tmp_path / "out")
+
+
+def official(folder: Path, **changes: np.ndarray | None) -> Path:
+    """A set in the official layout, all severities, of two corruptions."""
+    folder.mkdir()
+    arrays: dict[str, np.ndarray | None] = {
+        name: np.concatenate([corrupt(bars(LABELS, 12), name, severity, "cifar") for severity in range(1, 6)])
+        for name in ("fog", "contrast")
+    }
+    arrays = {**arrays, "labels": np.tile(LABELS, 5).astype(np.uint8), **changes}
+    for name, array in arrays.items():
+        if array is not None:
+            np.save(folder / f"{name}.npy", array)
+    return folder
+
+
+def read(folder: Path, **options: object) -> weatherproof.Result:
+    chosen = {"corruptions": ["fog", "contrast"], **options}
+    return weatherproof.evaluate(Brightest(), bars(LABELS, 12), LABELS, suite="corruptions", folder=folder, **chosen)
+
+
+def test_an_official_folder_is_read_in_place(tmp_path: Path) -> None:
+    folder = official(tmp_path / "C")
+    made = weatherproof.evaluate(
+        Brightest(), bars(LABELS, 12), LABELS, suite="corruptions", corruptions=["fog", "contrast"]
+    )
+    assert_same_numbers(read(folder), made)
+
+
+def test_pages_of_an_official_folder_are_read_as_they_are_needed(tmp_path: Path) -> None:
+    from weatherproof.evaluation.official import _load
+
+    official(tmp_path / "C")
+    assert isinstance(_load(tmp_path / "C/fog.npy"), np.memmap)
+
+
+SHORT = np.zeros((30, 12, 12, 3), np.uint8)
+BROKEN: dict[str, tuple[dict[str, np.ndarray | None], str]] = {
+    "a missing file": ({"fog": None}, r"lacks fog\.npy; nothing was measured"),
+    "two missing files": ({"fog": None, "contrast": None}, r"lacks fog\.npy, contrast\.npy; nothing"),
+    "no labels": ({"labels": None}, r"lacks labels\.npy"),
+    "two short files": ({"fog": SHORT, "contrast": SHORT}, r"60 uint8 images in fog\.npy.*contrast\.npy"),
+    "floats": ({"fog": np.zeros((60, 12, 12, 3))}, r"fog\.npy \(found float64"),
+    "labels of another set": ({"labels": np.tile(LABELS[::-1], 5)}, "its labels differ"),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_what_is_wrong_with_an_official_folder_is_said(case: str, tmp_path: Path) -> None:
+    changes, sentence = BROKEN[case]
+    with pytest.raises(InputError, match=sentence):
+        read(official(tmp_path / "C", **changes))
+
+
+def test_a_truncated_file_is_named(tmp_path: Path) -> None:
+    folder = official(tmp_path / "C")
+    data = (folder / "fog.npy").read_bytes()
+    (folder / "fog.npy").write_bytes(data[: len(data) // 2])
+    with pytest.raises(InputError, match=r"fog\.npy is truncated"):
+        read(folder)
+
+
+def test_a_pickle_in_place_of_an_array_is_not_loaded(tmp_path: Path) -> None:
+    folder = official(tmp_path / "C")
+    np.save(folder / "fog.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    with pytest.raises(InputError, match=r"fog\.npy is truncated or not a \.npy file"):
+        read(folder)
+
+
+def test_a_tree_of_images_is_read_with_group_folders_too(photos: Path, tmp_path: Path) -> None:
+    corrupt_data(str(photos), tmp_path / "out", size=48, corruptions=["fog", "contrast"], severities=[1])
+    (tmp_path / "out/weather").mkdir()
+    (tmp_path / "out/fog").rename(tmp_path / "out/weather/fog")
+    from weatherproof.data import Loader
+    from weatherproof.evaluation import run_suite
+
+    data = open_data(str(photos), size=48)
+    loader = Loader(data.test, 2, 48)
+    options = {"corruptions": ["fog", "contrast"], "severities": [1], "folder": tmp_path / "out"}
+    result = run_suite("corruptions", Brightest(), loader, {}, options)
+    assert result.metrics["error/fog/1"].images == 5
+    (tmp_path / "out/contrast/1/bee/024.JPEG").unlink()
+    with pytest.raises(InputError, match=r"lacks .*contrast/1/bee/024\.JPEG; nothing was measured"):
+        run_suite("corruptions", Brightest(), loader, {}, options)
