@@ -32,7 +32,7 @@ def our_loop(recipe: Recipe) -> nn.Module:
     with tempfile.TemporaryDirectory() as folder:
         Loop(
             prepared.fabric,
-            prepared.classifier,
+            prepared.module,
             recipe.objective(),
             prepared.augmentation,
             prepared.loader,
@@ -44,7 +44,7 @@ def our_loop(recipe: Recipe) -> nn.Module:
             publish=lambda module: None,
             watch=Silent(),
         ).train()
-    return prepared.classifier
+    return prepared.module
 
 
 def bare_loop(recipe: Recipe) -> nn.Module:
@@ -54,7 +54,7 @@ def bare_loop(recipe: Recipe) -> nn.Module:
     assert isinstance(train.images, ArrayImages)
     pixels, labels, size = train.images.pixels, train.labels, settings.batch_size
     torch.manual_seed(seed_of(recipe.seed, "weights"))
-    model = build(Prepared(recipe, device="cpu", workers=0).classifier_spec).to(memory_format=torch.channels_last)
+    model = build(Prepared(recipe, device="cpu", workers=0).trainee.spec).to(memory_format=torch.channels_last)
     optimizer = torch.optim.SGD(
         model.parameters(),
         lr=settings.learning_rate,

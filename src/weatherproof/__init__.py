@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from .api import evaluate, resume, train
+    from .api import evaluate, pretrain, resume, train
     from .corruptions import CORRUPTIONS, EXTRA_CORRUPTIONS, corrupt
     from .data import open_data
     from .errors import InputError
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .measures import psnr, ssim
     from .networks.classifiers import classifier
     from .networks.classifiers.saved import load_classifier
+    from .networks.corruption.saved import corruption_network
     from .training import Recipe, Run, load_recipe
 
 # Loaded when first asked for, so that importing the package costs next to nothing.
@@ -27,12 +28,14 @@ _HOMES = {
     "classifier": "networks.classifiers",
     "compare": "evaluation",
     "corrupt": "corruptions",
+    "corruption_network": "networks.corruption.saved",
     "CORRUPTIONS": "corruptions",
     "EXTRA_CORRUPTIONS": "corruptions",
     "evaluate": "api",
     "load_classifier": "networks.classifiers.saved",
     "load_recipe": "training",
     "open_data": "data",
+    "pretrain": "api",
     "psnr": "measures",
     "resume": "api",
     "ssim": "measures",
@@ -41,7 +44,8 @@ _HOMES = {
 
 __all__ = [
     "CORRUPTIONS", "EXTRA_CORRUPTIONS", "InputError", "Recipe", "Result", "Run", "classifier", "compare", "corrupt",
-    "evaluate", "load_classifier", "load_recipe", "open_data", "psnr", "resume", "ssim", "train",
+    "corruption_network", "evaluate", "load_classifier", "load_recipe", "open_data", "pretrain", "psnr", "resume",
+    "ssim", "train",
 ]  # fmt: skip
 
 

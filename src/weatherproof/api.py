@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,9 @@ from .evaluation.corrupted_sets import Plan, write_corrupted
 from .evaluation.corruptions import known_corruptions, known_severities
 from .images import ImagesLike, as_labels, as_pixels
 from .networks.classifiers.saved import Card, load_with_card
+from .networks.corruption.saved import NetworkCard
 from .training import Prepared, Recipe, Run, load_recipe
+from .training.pretraining import complete_card, examples, pretraining_recipe
 from .training.recipe import parse_recipe
 from .training.run import free_folder
 from .training.watch import watch as choose_watch
@@ -63,6 +66,59 @@ def resume(
         return run
     prepared = Prepared(recipe, data_dir=data_dir, device=device, workers=workers)
     return training.train(prepared, run, accuracy, choose_watch(quiet))
+
+
+@dataclass(frozen=True)
+class Pretrained:
+    """A trained corruption network: its run, its card with PSNR and SSIM on the test split, a picture."""
+
+    run: Run
+    card: NetworkCard
+    picture: Path
+
+
+def pretrain(
+    name: str | Path,
+    folder: str | Path | None = None,
+    *,
+    overrides: dict[str, Any] | None = None,
+    data_dir: str | Path | None = None,
+    device: str = "auto",
+    workers: int | None = None,
+    quiet: bool = False,
+) -> Pretrained:
+    """Train a corruption network, by its name or by a recipe; what ``weatherproof pretrain`` does."""
+    recipe = pretraining_recipe(name)
+    recipe = parse_recipe(recipe.name, recipe.mapping(), overrides)
+    run = train(recipe, folder, data_dir=data_dir, device=device, workers=workers, quiet=quiet)
+    return _pretrained(run, recipe, data_dir, device, workers)
+
+
+def resume_pretraining(
+    folder: str | Path,
+    *,
+    overrides: dict[str, Any] | None = None,
+    data_dir: str | Path | None = None,
+    device: str = "auto",
+    workers: int | None = None,
+    quiet: bool = False,
+) -> Pretrained:
+    """Go on with an interrupted `pretrain`; of a finished one, the measurement and the picture are made again."""
+    run = resume(folder, overrides=overrides, data_dir=data_dir, device=device, workers=workers, quiet=quiet)
+    return _pretrained(run, run.recipe(), data_dir, device, workers)
+
+
+def _pretrained(run: Run, recipe: Recipe, data_dir: str | Path | None, device: str, workers: int | None) -> Pretrained:
+    from .report.contact_sheet import write_contact_sheet
+
+    prepared = Prepared(recipe, data_dir=data_dir, device=device, workers=workers)
+    card = complete_card(prepared, run)
+    originals, restored = examples(prepared, run)
+    picture = run.folder / "reconstructions.png"
+    quality = f"PSNR {card.measured['psnr']:.2f} dB, SSIM {card.measured['ssim']:.4f}"
+    title = f"{card.network['class_path']}, undisturbed: {quality}"
+    write_contact_sheet(picture, [("originals", originals), (title, restored)])
+    return Pretrained(run, card, picture)
 
 
 def evaluate(

@@ -16,7 +16,7 @@ from PIL import Image
 from tiny import tiny_images, tiny_recipe, write_tiny_npz, write_tiny_recipe
 
 from weatherproof.cli.main import COMMANDS, main
-from weatherproof.training import Run, recipe_names
+from weatherproof.training import Run, load_recipe, recipe_names
 
 Cli = Callable[..., tuple[int, str, str]]
 
@@ -114,11 +114,16 @@ def test_shipped_recipes_are_headed_by_their_command(cli: Cli, name: str) -> Non
     code, out, _ = cli("recipes", "show", name)
     assert code == 0
     heading = [line for line in out.splitlines() if line.startswith("#")]
-    assert heading[0].startswith(f"# weatherproof train {name}")
+    pretrained = name.startswith("pretrain/")
+    command = f"pretrain {name.removeprefix('pretrain/')}" if pretrained else f"train {name}"
+    assert heading[0].startswith(f"# weatherproof {command}")
     assert any("minute" in line or "hour" in line for line in heading), "the expected time is missing"
-    assert any("%" in line for line in heading), "the expected accuracy is missing"
+    assert any(("dB" if pretrained else "%") in line for line in heading), "the expected quality is missing"
     code, out, _ = cli("recipes", "list")
     assert name in out
+
+
+CIFAR10 = Path(os.environ.get("WEATHERPROOF_DATA", "/nowhere")) / "cifar-10-batches-py"
 
 
 def image_folder(root: Path, classes: int = 3, count: int = 4, side: int = 40) -> Path:
@@ -139,7 +144,10 @@ def test_shipped_recipes_survive_a_dry_run(cli: Cli, name: str, tmp_path: Path) 
     options: list[object] = ["--training.batch_size", 2, "--device", "cpu"]
     if name.startswith("imagenet"):
         options += ["--data.source", image_folder(tmp_path / "photos")]
-    elif "cifar10" in name and not (Path(os.environ.get("WEATHERPROOF_DATA", "/")) / "cifar-10-batches-py").is_dir():
+    elif (
+        load_recipe(name).data.source == "cifar10"
+        and not (Path(os.environ.get("WEATHERPROOF_DATA", "/")) / "cifar-10-batches-py").is_dir()
+    ):
         pytest.skip("CIFAR-10 is not laid out below $WEATHERPROOF_DATA")
     code, out, err = cli("train", name, "--dry-run", *options)
     assert code == 0, err

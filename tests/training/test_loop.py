@@ -71,11 +71,11 @@ def test_the_average_of_the_weights_is_the_one_written_out(tmp_path: Path) -> No
 
     prepared = Prepared(plan, device="cpu", workers=0)
     loop = Loop(
-        prepared.fabric, prepared.classifier, Recording(), prepared.augmentation, prepared.loader, plan.training, 0,
+        prepared.fabric, prepared.module, Recording(), prepared.augmentation, prepared.loader, plan.training, 0,
         Run(tmp_path / "run"), {}, lambda module: {}, lambda module: None, Silent(),
     )  # fmt: skip
     loop.train()
-    after_one, after_two = history[1], next(prepared.classifier.parameters()).detach()
+    after_one, after_two = history[1], next(prepared.module.parameters()).detach()
     # torch's AveragedModel starts with a copy of the weights after the first step.
     torch.testing.assert_close(next(loop.module_to_keep.parameters()), 0.9 * after_one + 0.1 * after_two)
 

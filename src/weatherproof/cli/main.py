@@ -15,6 +15,8 @@ from ..errors import InputError, did_you_mean
 COMMANDS = {
     "demo": "train and measure a classifier on the photographs that come along: a tour in two minutes",
     "train": "train a classifier by recipe, or resume a run",
+    "pretrain": "train a corruption network",
+    "networks": "list the corruption networks",
     "evaluate": "measure a trained classifier: as it is, or under the common corruptions",
     "corrupt": "write a corrupted version of a data set, as CIFAR-10-C is one of CIFAR-10",
     "report": "a page to look at, from one or more results",

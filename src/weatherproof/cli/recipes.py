@@ -70,5 +70,5 @@ def _validate(known: argparse.Namespace) -> None:
     from ..training.recipe import load_recipe
 
     recipe = load_recipe(known.name)
-    network, data, epochs = recipe.classifier.class_path, recipe.data.source, recipe.training.epochs
+    network, data, epochs = recipe.module.class_path, recipe.data.source, recipe.training.epochs
     print(f"{known.name} is a valid recipe: {network} on {data}, {epochs} epochs")

@@ -14,7 +14,8 @@ from rich.table import Table
 
 from ..evaluation import Result
 from ..training import Recipe, Run
-from ..training.watch import clock
+from ..training.recipe import CLASSIFIER
+from ..training.watch import FORMATS, clock, formatted
 
 
 def console() -> Console:
@@ -27,10 +28,13 @@ def run_summary(run: Run) -> RenderableType:
     """What a finished run has come to, and what to do with it."""
     metrics = run.metrics()
     last = metrics[-1]
-    facts = {key.replace("_", " "): f"{value:.2f}%" for key, value in last.items() if key.endswith("_accuracy")}
+    facts = {
+        key.replace("_", " "): formatted(key, value) for key, value in last.items() if key.endswith(tuple(FORMATS))
+    }
     facts["trained"] = f"{len(metrics)} epochs in {clock(sum(entry['seconds'] for entry in metrics))}"
     facts["weights"] = f"{run.folder / 'model.safetensors'}, with model.json beside them"
-    facts["measure it"] = f"weatherproof evaluate {run.folder}"
+    if run.recipe().subject is CLASSIFIER:
+        facts["measure it"] = f"weatherproof evaluate {run.folder}"
     return pairs(facts)
 
 

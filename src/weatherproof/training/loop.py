@@ -18,6 +18,7 @@ from .checkpoint import Position, load_state, save_state
 from .interrupts import StopRequest
 from .run import Run
 from .settings import TrainingSettings
+from .tasks import methods_of
 from .watch import Moment, Watch, now
 
 if TYPE_CHECKING:
@@ -61,15 +62,11 @@ class Loop:
         self.validate, self.publish, self.watch = validate, publish, watch
         self.layout = torch.channels_last if settings.channels_last else torch.contiguous_format
         self.model = model.to(memory_format=self.layout)  # type: ignore[call-overload]
-        optimizer = torch.optim.SGD(
-            model.parameters(),
-            lr=settings.peak_learning_rate,
-            momentum=settings.momentum,
-            nesterov=settings.nesterov,
-            weight_decay=settings.weight_decay,
-        )
         stepped: Any = torch.compile(self.model) if settings.compile else self.model
+        optimizer = settings.build_optimizer(model.parameters())
         self.module, self.optimizer = fabric.setup(stepped, optimizer)  # the module as a step calls it
+        for method in methods_of(objective, model):
+            self.module.mark_forward_method(method)
         self.average = _average(self.model, settings.ema)
         self.position = Position()
         self.steps = len(loader)

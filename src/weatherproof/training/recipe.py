@@ -1,4 +1,4 @@
-"""A recipe: one YAML file that names data, classifier, augmentation, defence and training."""
+"""A recipe: one YAML file that names data, what is trained, augmentation, objective and training."""
 
 from __future__ import annotations
 
@@ -13,11 +13,29 @@ import yaml
 from ..augment import AUGMENTATIONS, Augmentation
 from ..defences import DEFENCES, Objective
 from ..errors import InputError, did_you_mean
-from ..networks.classifiers.saved import resolve
+from ..networks.building import module_target
+from ..networks.classifiers import CLASSIFIERS
+from ..networks.corruption import NETWORKS
 from ..specs import Spec, construct
 from .settings import TrainingSettings
+from .tasks import TASKS
 
-SECTIONS = ("data", "classifier", "augment", "defence", "training", "seed")
+
+@dataclass(frozen=True)
+class Subject:
+    """What a recipe can train: the section that names it, its modules by name, and what its objective is called."""
+
+    name: str
+    modules: Mapping[str, Any]
+    goal: str
+    goals: Mapping[str, Any]
+    default_goal: str | None = None
+
+
+CLASSIFIER = Subject("classifier", CLASSIFIERS, "defence", DEFENCES, "nominal")
+NETWORK = Subject("network", NETWORKS, "task", TASKS)
+SUBJECTS = {subject.name: subject for subject in (CLASSIFIER, NETWORK)}
+SECTIONS = ("data", "classifier", "network", "augment", "defence", "task", "training", "seed")
 
 
 @dataclass(frozen=True)
@@ -37,13 +55,14 @@ class DataSettings:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A checked recipe. `name` is the shipped name or the file's stem."""
+    """A checked recipe. `name` is the shipped name or the file's stem; `goal` is the defence or the task."""
 
     name: str
     data: DataSettings
-    classifier: Spec
+    subject: Subject
+    module: Spec
     standard: Spec
-    defence: Spec
+    goal: Spec
     training: TrainingSettings
     seed: int = 0
 
@@ -52,9 +71,9 @@ class Recipe:
         return {
             "name": self.name,
             "data": asdict(self.data),
-            "classifier": self.classifier.mapping(),
+            self.subject.name: self.module.mapping(),
             "augment": {"standard": self.standard.mapping()},
-            "defence": self.defence.mapping(),
+            self.subject.goal: self.goal.mapping(),
             "training": asdict(self.training),
             "seed": self.seed,
         }
@@ -64,8 +83,8 @@ class Recipe:
         return _callable(self.standard, AUGMENTATIONS, "augment.standard")  # type: ignore[no-any-return]
 
     def objective(self) -> Objective:
-        """The defence, built."""
-        return _callable(self.defence, DEFENCES, "defence")  # type: ignore[no-any-return]
+        """The defence or the task, built."""
+        return _callable(self.goal, self.subject.goals, self.subject.goal)  # type: ignore[no-any-return]
 
 
 def load_recipe(name_or_file: str | Path, overrides: Mapping[str, Any] | None = None) -> Recipe:
@@ -87,18 +106,32 @@ def parse_recipe(name: str, content: Any, overrides: Mapping[str, Any] | None = 
     for key in augment:
         if key != "standard":
             raise InputError(f"augment: unknown key '{key}'{did_you_mean(str(key), ['standard'])}")
+    subject = _subject(content)
     recipe = Recipe(
         name,
         construct(DataSettings, _mapping(content.get("data"), "data"), "data"),
-        Spec.parse(content.get("classifier"), "classifier"),
+        subject,
+        Spec.parse(content.get(subject.name), subject.name),
         Spec.parse(augment.get("standard", "none"), "augment.standard"),
-        Spec.parse(content.get("defence", "nominal"), "defence"),
+        Spec.parse(content.get(subject.goal, subject.default_goal), subject.goal),
         construct(TrainingSettings, _mapping(content.get("training"), "training"), "training"),
         _seed(content.get("seed", 0)),
     )
-    resolve(recipe.classifier, 10, recipe.data.channels, [], [])  # finds a classifier that is not there
+    module_target(recipe.module, subject.modules, subject.name)  # finds a module that is not there
     recipe.augmentation(), recipe.objective()
     return recipe
+
+
+def _subject(content: Mapping[str, Any]) -> Subject:
+    """What the recipe trains; refuses one that names both, or the objective of the other."""
+    if "classifier" in content and "network" in content:
+        raise InputError("a recipe trains a classifier or a network; this one names both")
+    subject = NETWORK if "network" in content else CLASSIFIER
+    for other in SUBJECTS.values():
+        if other is not subject and other.goal in content:
+            raise InputError(f"'{other.goal}' belongs to the training of a {other.name}; this recipe trains a "
+                             f"{subject.name}, whose objective is its {subject.goal}")  # fmt: skip
+    return subject
 
 
 def recipe_names() -> list[str]:

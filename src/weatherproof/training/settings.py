@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
+
+import torch
+from torch import nn
 
 from ..errors import InputError
 
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """SGD with a warm-up and a cosine.
+    """An optimizer with a warm-up and a cosine.
 
     epochs: passes over the training images.
     batch_size: images per optimizer step.
     learning_rate: the peak; with `linear_scaling`, max(learning_rate x batch_size / 256, learning_rate) is.
     warmup_epochs: epochs in which the rate rises linearly from 0 to the peak; a cosine takes it to 0 by the end.
-    momentum, nesterov, weight_decay: of SGD; the decay acts on all parameters.
+    optimizer: sgd, or adam with its usual averages (.9, .999).
+    momentum, nesterov: of SGD. weight_decay acts on all parameters.
     accumulate: parts that a batch is sent through the network in, to save memory; BatchNorm sees one part at a time.
     ema: decay of an average of the weights, which is then validated and saved; none by default.
     precision: fp32, or mixed precision with bf16 or fp16 (CUDA only).
@@ -31,6 +36,7 @@ class TrainingSettings:
     learning_rate: float = 0.1
     linear_scaling: bool = False
     warmup_epochs: float = 0
+    optimizer: Literal["sgd", "adam"] = "sgd"
     momentum: float = 0.9
     nesterov: bool = True
     weight_decay: float = 5e-4
@@ -70,3 +76,15 @@ class TrainingSettings:
             return self.peak_learning_rate * progress / self.warmup_epochs
         fraction = (progress - self.warmup_epochs) / max(self.epochs - self.warmup_epochs, 1e-12)
         return self.peak_learning_rate * (1 + math.cos(math.pi * fraction)) / 2
+
+    def build_optimizer(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+        """The optimizer, at the peak rate."""
+        if self.optimizer == "adam":
+            return torch.optim.Adam(parameters, lr=self.peak_learning_rate, weight_decay=self.weight_decay)
+        return torch.optim.SGD(
+            parameters,
+            lr=self.peak_learning_rate,
+            momentum=self.momentum,
+            nesterov=self.nesterov,
+            weight_decay=self.weight_decay,
+        )

@@ -1,10 +1,9 @@
-"""From a recipe to a trained classifier in a run folder."""
+"""From a recipe to a trained module in a run folder."""
 
 from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,26 +16,24 @@ from ..data import Data, FileImages, Frame, ImageSet, Loader, default_workers, o
 from ..devices import pick_device
 from ..errors import InputError
 from ..images import to_unit
-from ..networks.classifiers.saved import Card, build, resolve, save_classifier
 from ..randomness import seed_global_generators, seed_of
 from .checkpoint import read_note
 from .loop import Loop
 from .recipe import Recipe, differences
 from .run import Run, environment
+from .tasks import methods_of
+from .trainees import Accuracy, Trainee, trainee
 from .watch import Silent, Watch
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
-
-Accuracy = Callable[[nn.Module, Loader], float]
-"""The share of a loader's images, in percent, that a classifier gets right; handed in by whoever joins the rooms."""
 
 VALIDATION_BATCH = 500
 PRECISIONS = {"fp32": "32-true", "bf16": "bf16-mixed", "fp16": "16-mixed"}
 
 
 class Prepared:
-    """A recipe with its data opened and its classifier built: everything that comes before the first step."""
+    """A recipe with its data opened and its module built: everything that comes before the first step."""
 
     def __init__(
         self, recipe: Recipe, *, data_dir: Path | str | None = None, device: str = "auto", workers: int | None = None
@@ -45,39 +42,28 @@ class Prepared:
         self.fabric = _fabric(recipe, device)
         self.workers = default_workers() if workers is None else workers
         self.data = _open(recipe, data_dir, self.workers)
-        self.classifier_spec = resolve(
-            recipe.classifier, len(self.data.classes), self.data.channels, self.data.mean, self.data.std
-        )
-        self.classifier = self._build()
+        self.trainee: Trainee = trainee(recipe, self.data)
+        self.module = self._build()
+        methods_of(recipe.objective(), self.module)
         frame, self.augmentation = self._augmentation()
         self.loader = self._loader(self.data.train, recipe.training.batch_size, frame, recipe.seed)
-
-    def card(self) -> Card:
-        """What model.json will say."""
-        from .. import __version__
-
-        origin = {
-            "recipe": self.recipe.name,
-            "data": asdict(self.recipe.data),
-            "train_images": len(self.data.train),
-            "epochs": self.recipe.training.epochs,
-            "seed": self.recipe.seed,
-            "weatherproof": __version__,
-        }
-        return Card(self.classifier_spec.mapping(), self.data.classes, self.data.channels, self.data.size, origin)
 
     def validation(self) -> tuple[str, Loader]:
         """The split that is measured after every epoch, and its name. Nothing is ever chosen by it."""
         split = "test" if self.data.validation is None else "validation"
-        return split, self._loader(self.data.split(split), VALIDATION_BATCH, None, None)
+        return split, self.measuring(split)
+
+    def measuring(self, split: str) -> Loader:
+        """A split in its own order, not augmented."""
+        return self._loader(self.data.split(split), VALIDATION_BATCH, None, None)
 
     def _build(self) -> nn.Module:
         with torch.random.fork_rng():
             seed_global_generators(seed_of(self.recipe.seed, "weights"))
-            classifier = build(self.classifier_spec)
-        classifier = classifier.to(self.fabric.device)
-        _check_output(classifier, self.data, self.recipe.classifier.class_path)
-        return classifier
+            module = self.trainee.build()
+        module = module.to(self.fabric.device)
+        self.trainee.check(module, torch.zeros(1, self.data.channels, *[self.data.size] * 2, device=self.fabric.device))
+        return module
 
     def _augmentation(self) -> tuple[Frame | None, Augmentation]:
         augmentation = self.recipe.augmentation()
@@ -102,11 +88,11 @@ class Prepared:
 
 def train(prepared: Prepared, run: Run, accuracy: Accuracy, watch: Watch | None = None) -> Run:
     """Train, from the start or from where the run was left; returns the run, finished."""
-    recipe = prepared.recipe
+    recipe, trainee = prepared.recipe, prepared.trainee
     split, loader = prepared.validation()
     loop = Loop(
         prepared.fabric,
-        prepared.classifier,
+        prepared.module,
         recipe.objective(),
         prepared.augmentation,
         prepared.loader,
@@ -114,8 +100,8 @@ def train(prepared: Prepared, run: Run, accuracy: Accuracy, watch: Watch | None 
         recipe.seed,
         run,
         {"recipe": recipe.mapping()},
-        lambda module: {f"{split}_accuracy": accuracy(module, loader)},
-        lambda module: save_classifier(run.folder, module.state_dict(), prepared.card()),
+        lambda module: {f"{split}_{name}": value for name, value in trainee.measure(module, loader, accuracy).items()},
+        lambda module: trainee.publish(run.folder, module),
         watch or Silent(),
     )
     try:
@@ -155,11 +141,11 @@ def dry_run(prepared: Prepared) -> dict[str, Any]:
     batch = next(iter(prepared.loader.epoch()))
     with torch.random.fork_rng():
         images = to_unit(prepared.augmentation(batch.images, torch.Generator().manual_seed(recipe.seed)))
-        outcome = recipe.objective()(prepared.classifier, images, batch.labels)
+        outcome = recipe.objective()(prepared.module, images, batch.labels)
         outcome.loss.backward()  # type: ignore[no-untyped-call]
     split, _ = prepared.validation()
     return {
-        "parameters": sum(p.numel() for p in prepared.classifier.parameters()),
+        "parameters": sum(p.numel() for p in prepared.module.parameters()),
         "train_images": len(prepared.data.train),
         f"{split}_images": len(prepared.data.split(split)),
         "classes": len(prepared.data.classes),
@@ -186,20 +172,3 @@ def _fabric(recipe: Recipe, device: str) -> Fabric:
 
 def _open(recipe: Recipe, data_dir: Path | str | None, workers: int) -> Data:
     return open_data(**asdict(recipe.data), data_dir=data_dir, workers=workers)
-
-
-def _check_output(classifier: nn.Module, data: Data, name: str) -> None:
-    """A classifier of another make must take these images and tell these classes apart."""
-    device = next((p.device for p in classifier.parameters()), torch.device("cpu"))
-    image = torch.zeros(1, data.channels, data.size, data.size, device=device)
-    was_training = classifier.training
-    try:
-        with torch.random.fork_rng(), torch.no_grad():
-            logits = classifier.eval()(image)
-    except Exception as error:  # whatever a stranger's module raises
-        raise InputError(f"classifier {name} cannot take images of shape {tuple(image.shape)}: {error}") from error
-    finally:
-        classifier.train(was_training)
-    if not isinstance(logits, torch.Tensor) or logits.shape != (1, len(data.classes)):
-        shape = tuple(logits.shape) if isinstance(logits, torch.Tensor) else type(logits).__name__
-        raise InputError(f"classifier {name} gives {shape} for one image; wanted (1, {len(data.classes)}) logits")

@@ -97,6 +97,15 @@ def watch(quiet: bool = False) -> Watch:
     return Live() if sys.stderr.isatty() else Lines()
 
 
+FORMATS = {"_accuracy": "{:5.2f}%", "_psnr": "{:5.2f} dB", "_ssim": "{:.4f}"}  # of a metric, by the end of its name
+
+
+def formatted(name: str, value: float) -> str:
+    """A metric with its unit."""
+    pattern = next((pattern for ending, pattern in FORMATS.items() if name.endswith(ending)), "{:.4g}")
+    return pattern.format(value)
+
+
 def clock(seconds: float) -> str:
     """``1:02:03`` or ``4:05``."""
     hours, rest = divmod(round(seconds), 3600)
@@ -122,9 +131,11 @@ def _summary(entry: dict[str, Any], moment: Moment) -> str:
     width = len(str(moment.epochs))
     parts = [f"epoch {moment.epoch:{width}}/{moment.epochs}", _means(moment)]
     parts += [
-        f"{key} {value:5.2f}%" for key, value in entry.items() if key.endswith("_accuracy") and key != "train_accuracy"
+        f"{key.removesuffix('_accuracy').replace('_', ' ')} {formatted(key, value)}"
+        for key, value in entry.items()
+        if key.endswith(tuple(FORMATS)) and not key.startswith("train_")
     ]
-    return "  ".join([*parts, f"lr {entry['learning_rate']:.4f}"]).replace("_accuracy", "")
+    return "  ".join([*parts, f"lr {entry['learning_rate']:.4g}"])
 
 
 def now() -> float:

@@ -1,0 +1,37 @@
+"""Whether a module can serve as a corruption network."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from ...errors import InputError
+from ...images import SLACK
+
+
+def refuse_misfit(network: nn.Module, images: Tensor) -> None:
+    """Refuse a module that changes the size of `images` (float NCHW in [0, 1]), leaves [0, 1] or is not finite.
+
+    Tries the first two images, in evaluation mode, and leaves the module as it was.
+    """
+    name = type(network).__name__
+    modes = {module: module.training for module in network.modules()}
+    try:
+        with torch.no_grad(), torch.random.fork_rng(devices=[]):
+            output = network.eval()(images[:2])
+    except Exception as error:  # whatever a stranger's module raises
+        raise InputError(f"{name} cannot take images of shape {tuple(images.shape)}: {error}") from error
+    finally:
+        for module, training in modes.items():
+            module.training = training
+    wanted = tuple(images[:2].shape)
+    if not isinstance(output, Tensor) or tuple(output.shape) != wanted:
+        came = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
+        raise InputError(f"{name} gives {came} for images of shape {wanted}; a corruption network keeps the shape")
+    if output.numel() == 0:
+        return
+    low, high = (float(bound) for bound in torch.aminmax(output))
+    if low != low or high != high:
+        raise InputError(f"{name} gives NaN for ordinary images; it cannot be a corruption network")
+    if low < -SLACK or high > 1 + SLACK:
+        raise InputError(f"{name} gives values from {low:.4g} to {high:.4g}; a corruption network stays in [0, 1]")

@@ -1,0 +1,147 @@
+"""Corruption networks with weights: shipped ones, ones that a run trained, and published ones of others."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ...errors import InputError
+from ...files import load_tensors, read_json, save_tensors, write_json
+from ...specs import Spec
+from ..building import (
+    CARD,
+    WEIGHTS,
+    build_module,
+    built_untouched,
+    load_weights,
+    module_target,
+    plain,
+    read_card,
+    weights_file,
+)
+from . import NETWORKS
+from .published import read_published
+
+SHIPPED = "shipped"
+NO_WEIGHTS_NEEDED = ("affine",)  # it starts as the identity
+
+
+@dataclass(frozen=True)
+class NetworkCard:
+    """What is known of a corruption network's weights.
+
+    `weights` says whose they are (``ours-cifar10``, ``published``, ``own``, ``untrained``); `size` is the side in
+    pixels of the images that they were trained on, 0 where that is unknown; `measured` holds PSNR and SSIM on
+    held-out images; `checksum` is the SHA-256 of the weights file, where it is known.
+    """
+
+    network: dict[str, Any]
+    weights: str
+    size: int = 0
+    origin: dict[str, Any] = field(default_factory=dict)
+    measured: dict[str, float] = field(default_factory=dict)
+    checksum: str = ""
+
+    def protocol(self) -> str:
+        """One phrase for the protocol line."""
+        where = f" at {self.size} px" if self.size else ""
+        return f"{self.network['class_path']} ({self.weights}{where})"
+
+
+def corruption_network(name: str, weights: str | Path | None = SHIPPED, **options: Any) -> nn.Module:
+    """A corruption network in evaluation mode: float images in [0, 1], NCHW, to images of the same size in [0, 1].
+
+    `name` is one of `NETWORKS` or the class path of an `nn.Module`. `weights` is ``"shipped"``, None for fresh ones
+    (from the global generator), a run of ``weatherproof pretrain``, a .safetensors file of one, or a published file of
+    others (``edsr_baseline_x2.pt`` and its kin, DeepAugment's CAE). `options` are the network's own, as ``scale=4``.
+    The module's attribute `card` is its `NetworkCard`.
+    """
+    return from_spec(Spec(name, options), weights)
+
+
+def from_spec(spec: Spec, weights: str | Path | None = SHIPPED) -> nn.Module:
+    """`corruption_network` for a network that a recipe names."""
+    module_target(spec, NETWORKS, "corruption network")  # an unknown name before missing weights
+    card, tensors = _find(spec, weights)
+    if tensors is None:
+        module = build_network(spec)
+    else:
+        module = built_untouched(lambda: build_network(spec))
+        load_weights(module, tensors, str(weights))
+    module.eval()
+    module.card = card  # type: ignore[assignment]
+    return module
+
+
+def build_network(spec: Spec, where: str = "corruption network") -> nn.Module:
+    """The module that `spec` describes, with fresh weights from the global generator."""
+    return build_module(spec, NETWORKS, where, "corruption network")
+
+
+def card_of(network: nn.Module) -> NetworkCard:
+    """The card of a network; one that says little for a user's own module."""
+    card = getattr(network, "card", None)
+    return card if isinstance(card, NetworkCard) else NetworkCard({"class_path": type(network).__name__}, "own")
+
+
+def save_network(folder: Path, weights: Mapping[str, Tensor], card: NetworkCard) -> None:
+    """Write both files, each atomically; the card only where it changed."""
+    if not (folder / CARD).is_file() or read_json(folder / CARD) != plain(asdict(card)):
+        write_json(folder / CARD, asdict(card))
+    save_tensors(folder / WEIGHTS, weights)
+
+
+def load_network(run_or_file: str | Path) -> nn.Module:
+    """The network of a run, or of a .safetensors file beside its card, as the card says that it is built."""
+    file = weights_file(Path(run_or_file).expanduser())
+    card = read_network_card(file)
+    return from_spec(Spec.parse(card.network, f"{file.with_suffix('.json')}: network"), file)
+
+
+def read_network_card(weights: Path) -> NetworkCard:
+    """The card beside a weights file."""
+    card: NetworkCard = read_card(weights.with_suffix(".json"), NetworkCard, "corruption network")
+    return card
+
+
+def shipped_file(name: str) -> Path | None:
+    """The shipped weights of a network, if there are any."""
+    path = Path(str(resources.files("weatherproof"))) / "networks" / "corruption" / "weights" / f"{name}.safetensors"
+    return path if path.is_file() else None
+
+
+def _find(spec: Spec, weights: str | Path | None) -> tuple[NetworkCard, dict[str, Tensor] | None]:
+    """The card, and the tensors to load: None where the network stays as it is built."""
+    if weights is None or (weights == SHIPPED and spec.class_path in NO_WEIGHTS_NEEDED):
+        return NetworkCard(spec.mapping(), "untrained" if weights is None else "identity"), None
+    if weights == SHIPPED:
+        file = shipped_file(spec.class_path)
+        if file is None:
+            raise InputError(
+                f"no weights are shipped for {spec.class_path}; give weights, or None to leave it untrained "
+                f"(shipped: {', '.join(name for name in NETWORKS if shipped_file(name))})"
+            )
+        return _with_card(file)
+    path = Path(weights).expanduser()
+    if path.is_dir() or path.suffix == ".safetensors":
+        return _with_card(weights_file(path))
+    return NetworkCard(spec.mapping(), "published", origin={"file": path.name}), read_published(path)
+
+
+def _with_card(file: Path) -> tuple[NetworkCard, dict[str, Tensor]]:
+    card = read_network_card(file)
+    if card.checksum and card.checksum != hashlib.sha256(file.read_bytes()).hexdigest():
+        raise InputError(f"{file} is not the file that its card speaks of: its checksum does not fit")
+    return card, _as_floats(load_tensors(file)[0])
+
+
+def _as_floats(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Weights are kept in half precision where that costs nothing; they are used in single precision."""
+    return {name: value.float() if value.dtype == torch.float16 else value for name, value in tensors.items()}
