@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import errno
 import importlib
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import NoReturn
@@ -35,6 +36,7 @@ class Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code: 0, 2 for what the user can mend, 130 after Ctrl-C."""
+    _share_processors()
     try:
         return _run(list(sys.argv[1:] if arguments is None else arguments))
     except InputError as error:
@@ -89,6 +91,14 @@ def overview() -> str:
             "weatherproof COMMAND --help says more; weatherproof --version tells the version.",
         ]
     )
+
+
+def _share_processors() -> None:
+    """torch's threads wait for each other by spinning: two programs that share processors then slow each other down
+    tenfold. A thousand rounds and then sleep costs a program that runs alone a few percent. Read when torch is loaded.
+    """
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 
 def _complain(sentence: str, code: int) -> int:
