@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,10 @@ from .evaluation.corruptions import known_corruptions, known_severities
 from .images import ImagesLike, as_labels, as_pixels
 from .networks.classifiers.saved import Card, load_with_card
 from .networks.corruption.saved import NetworkCard
+from .specs import construct
 from .training import Prepared, Recipe, Run, load_recipe
 from .training.pretraining import complete_card, examples, pretraining_recipe
-from .training.recipe import parse_recipe
+from .training.recipe import DataSettings, parse_recipe
 from .training.run import free_folder
 from .training.watch import watch as choose_watch
 
@@ -135,7 +136,11 @@ def evaluate(
     The classifier takes float NCHW images in [0, 1] and gives logits. It stays on its device and in its modes.
     `options` are the suite's own: ``evaluate(..., suite="corruptions", scale="cifar", severities=[3, 5])``.
     """
+    if not isinstance(classifier, nn.Module):
+        raise InputError(f"a classifier is an nn.Module; got {type(classifier).__name__}")
     pixels = as_pixels(images).detach().cpu()
+    if pixels.is_floating_point():
+        pixels = pixels.to(_dtype(classifier))  # numpy's habit of float64 is no reason to refuse
     targets = as_labels(labels, len(pixels)).cpu()
     image_set = ImageSet(ArrayImages(pixels), targets, ())
     loader = Loader(image_set, batch_size, pixels.shape[-1], device=_device(classifier))
@@ -162,7 +167,8 @@ def evaluate_on(
     Without a `source`, the data set that the classifier was trained on.
     """
     classifier, card = load_with_card(model, pick_device(device))
-    trained_on = card.origin.get("data") or {}
+    said = card.origin.get("data")
+    trained_on = asdict(construct(DataSettings, said, f"{model}: origin.data")) if said else {}
     name = source or trained_on.get("source")
     if not name:
         raise InputError(f"{model} does not say what it was trained on; name the data with --data")
@@ -171,6 +177,8 @@ def evaluate_on(
     workers = default_workers() if workers is None else workers
     data = open_data(**settings, opened_size=card.size, data_dir=data_dir, workers=workers)
     _check_classes(card, data)
+    if data.channels != card.channels:
+        raise InputError(f"the classifier takes {card.channels} channel(s), but {data.name} has {data.channels}")
     image_set = data.split(split)
     if limit is not None:
         if limit < 1:
@@ -225,3 +233,7 @@ def _check_classes(card: Card, data: Data) -> None:
 
 def _device(classifier: nn.Module) -> torch.device:
     return next((tensor.device for tensor in (*classifier.parameters(), *classifier.buffers())), torch.device("cpu"))
+
+
+def _dtype(classifier: nn.Module) -> torch.dtype:
+    return next((weights.dtype for weights in classifier.parameters() if weights.is_floating_point()), torch.float32)

@@ -41,6 +41,8 @@ def append_line(path: Path, line: str) -> None:
     try:
         with path.open("ab") as file:
             file.write(line.encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
     except OSError as error:
         if path.exists():
             os.truncate(path, size)
@@ -61,12 +63,14 @@ def read_json(path: Path) -> Any:
 
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], note: Mapping[str, str] | None = None) -> None:
-    """Write tensors as safetensors, with `note` and a checksum of the values in the file's own header."""
+    """Write tensors as safetensors, with `note` and checksums of both in the file's own header."""
     from safetensors.torch import save
 
     # Copies, because safetensors refuses tensors that share memory, as tied weights do.
     plain = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
-    write_atomically(path, save(plain, {**(note or {}), "checksum": _checksum(plain)}))
+    said = dict(note or {})
+    checksums = {"checksum": _checksum(plain)} | ({"note_checksum": _note_checksum(said)} if said else {})
+    write_atomically(path, save(plain, {**said, **checksums}))
 
 
 def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
@@ -81,9 +85,14 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a mapping)
     except (SafetensorError, OSError, ValueError) as error:
         raise InputError(f"{path} is truncated or not a safetensors file ({error})") from error
-    if "checksum" in note and note.pop("checksum") != _checksum(tensors):
+    of_tensors, of_note = note.pop("checksum", None), note.pop("note_checksum", None)
+    if of_tensors not in (None, _checksum(tensors)) or of_note not in (None, _note_checksum(note)):
         raise InputError(f"{path} was changed after it was written: its checksum does not fit its contents")
     return tensors, note
+
+
+def _note_checksum(note: Mapping[str, str]) -> str:
+    return hashlib.sha256(json.dumps(note, sort_keys=True).encode()).hexdigest()
 
 
 def _checksum(tensors: Mapping[str, Tensor]) -> str:

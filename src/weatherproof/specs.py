@@ -159,5 +159,6 @@ def _sentence(message: str, where: str) -> str:
     found = re.search(r'Parser key "([^"]+)":', message)
     text = " ".join(message[found.end() :].split() if found else message.split())
     text = text.replace("Expected a <class", "wanted <class").replace(". Got value: ", "; got ")
+    text = re.sub(r"Expected a (?:typing\.)?Literal\[(.*?)\]", r"wanted one of \1", text)
     text = re.sub(r"<class '(?:builtins\.)?([\w.]+)'>", r"\1", text).replace("typing.", "")
     return f"{where}.{found[1]}: {text}" if found else f"{where}: {text}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -97,6 +98,52 @@ def test_dry_run_writes_nothing(cli: Cli, tmp_path: Path) -> None:
     assert "width: 8" in out
     assert "steps per epoch" in out
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_setting_of_the_default_defence_needs_no_name(cli: Cli, tmp_path: Path) -> None:
+    setting = "--defence.init_args.label_smoothing", "0.1"
+    code, out, _ = cli("train", write_tiny_recipe(tmp_path), "--dry-run", *setting)
+    assert code == 0
+    assert "label_smoothing: 0.1" in out
+
+
+def test_a_classifier_of_colours_refuses_grey(cli: Cli, trained: Path, tmp_path: Path) -> None:
+    write_tiny_npz(tmp_path / "grey.npz", channels=1)
+    code, _, err = cli("evaluate", trained, "--data", "grey.npz")
+    assert code == 2
+    assert "the classifier takes 3 channel(s), but grey.npz has 1" in err
+
+
+@pytest.mark.parametrize(("data", "sentence"), [
+    ({"source": 3}, "origin.data.source: wanted str; got 3"),
+    ({"source": "tiny.npz", "foo": 1}, "origin.data: unknown key 'foo'"),
+    ({}, "does not say what it was trained on"),
+])  # fmt: skip
+def test_a_card_with_edited_data_is_refused(
+    cli: Cli, trained: Path, tmp_path: Path, data: dict[str, object], sentence: str
+) -> None:
+    shutil.copytree(trained, tmp_path / "run")
+    card = json.loads((tmp_path / "run" / "model.json").read_text())
+    card["origin"]["data"] = data
+    (tmp_path / "run" / "model.json").write_text(json.dumps(card))
+    code, _, err = cli("evaluate", "run")
+    assert code == 2
+    assert sentence in err
+
+
+@pytest.mark.parametrize(("given", "expected"), [
+    ({}, "1000"), ({"GOMP_SPINCOUNT": "7"}, "7"), ({"OMP_WAIT_POLICY": "active"}, None),
+])  # fmt: skip
+def test_threads_share_processors_unless_told_otherwise(
+    monkeypatch: pytest.MonkeyPatch, given: dict[str, str], expected: str | None
+) -> None:
+    for name in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY"):
+        monkeypatch.setenv(name, "")  # so that it is put back at the end
+        monkeypatch.delenv(name)
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    assert main(["--version"]) == 0
+    assert os.environ.get("GOMP_SPINCOUNT") == expected
 
 
 def test_runs_never_land_on_each_other(cli: Cli, tmp_path: Path) -> None:
@@ -216,6 +263,11 @@ REFUSED = {
     "hold-out too large": (["train", "photos10/nominal", "--data.holdout", "4000"], "cannot hold out 4000"),
     "class path": (["train", "photos10/nominal", "--classifier", "os.system"], "neither an nn.Module nor a function"),
     "wrong device": (["train", "photos10/nominal", "--device", "tpu"], "a device is auto, cpu or cuda; got 'tpu'"),
+    "wrong precision": (
+        ["train", "photos10/nominal", "--training.precision", "fp8"],
+        "wanted one of 'fp32', 'bf16', 'fp16'; got fp8",
+    ),
+    "workers": (["train", "photos10/nominal", "--workers", "-1"], "0 worker processes or more; got -1"),
     "fp16": (["train", "photos10/nominal", "--device", "cpu", "--training.precision", "fp16"], "needs CUDA"),
     "nothing to resume": (["train", "--resume", "nowhere"], "is not a run folder"),
     "nothing to evaluate": (["evaluate", "nowhere"], "there is no run folder or model file nowhere"),

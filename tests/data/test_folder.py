@@ -136,7 +136,7 @@ def flat(root: Path) -> None:
         (only_one_class, "{root} has 1 class folders; a classifier needs at least 2, one per class"),
         (only_tests, "{root} has val and test but no folder train"),
         (another_class, "{root}: test and train differ in their classes: test lacks cow and has dog besides"),
-        (one_image, "class 'bee' has 1 image(s); it needs at least 2, one to train on and one to test on"),
+        (one_image, "{root}: class 'bee' has 1 image(s); it needs at least 2, one to train on and one to test on"),
         (flat, "{root}/train has 0 class folders"),
     ],
 )

@@ -159,6 +159,11 @@ def test_batches_hold_something(arrays: ImageSet, batch_size: int) -> None:
         Loader(arrays, batch_size, 12)
 
 
+def test_workers_are_not_fewer_than_none(arrays: ImageSet) -> None:
+    with pytest.raises(InputError, match="0 worker processes or more; got -1"):
+        Loader(arrays, 4, 12, workers=-1)
+
+
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_missing_file_is_named(files: ImageSet, tmp_path: Path, workers: int) -> None:
     assert isinstance(files.images, FileImages)

@@ -44,6 +44,8 @@ def test_where_a_set_may_lie(
     data_dir = root if home == "data_dir" else None
     data = open_data(str(root / name) if home == "a path" else name, data_dir)
     assert len(data.classes) == (3 if kind == "npz" else 2)
+    if home == "a path":
+        assert open_data(root / name).name == data.name  # a Path is as good as its text
 
 
 @pytest.mark.parametrize(
@@ -66,7 +68,7 @@ def test_words_that_name_nothing(source: str, sentence: str) -> None:
     ("options", "sentence"),
     [
         ({"channels": 2}, "images have 1 or 3 channels; got 2"),
-        ({"size": 24}, "images in memory keep their size of 12; got a wish for 24"),
+        ({"size": 24}, "a.npz: images in memory keep their size of 12; got a wish for 24"),
         ({"size": 0}, "images are at least 1 pixel wide; got a wish for 0"),
         ({"subset": 2}, "a.npz: a subset must have from 3 images, one of each class, to 24; got 2"),
         ({"subset": 25}, "a.npz: a subset must have from 3 images, one of each class, to 24; got 25"),

@@ -65,6 +65,14 @@ class Touchy(nn.Module):
         return logits
 
 
+@pytest.mark.parametrize("images", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("weights", [torch.float32, torch.float64])
+def test_floats_of_any_precision_meet_classifiers_of_any_precision(images: Any, weights: torch.dtype) -> None:
+    classifier = weatherproof.classifier("resnet_small", classes=3, width=4).to(weights)
+    pixels = bars([0, 1, 2]).transpose(0, 3, 1, 2).astype(images) / 255
+    assert weatherproof.evaluate(classifier, pixels.astype(images), [0, 1, 2]).metrics["clean_accuracy"].images == 3
+
+
 def test_no_trace_is_left_in_the_classifier_or_the_generators() -> None:
     classifier = Touchy().train()
     classifier.frozen.eval()
@@ -81,7 +89,7 @@ def test_no_trace_is_left_in_the_classifier_or_the_generators() -> None:
 
 def test_modes_are_restored_when_an_exception_flies() -> None:
     classifier = Touchy().train()
-    with pytest.raises(RuntimeError):
+    with pytest.raises(weatherproof.InputError, match="cannot take images of shape"):
         weatherproof.evaluate(classifier, np.zeros((2, 8, 8, 1), dtype=np.uint8), [0, 1])
     assert classifier.training
 
@@ -112,6 +120,11 @@ REFUSED = {
     "one-hot labels": (lambda: (Brightest(), IMAGES, np.eye(3, dtype=int)), "a vector of integers"),
     "tuple": (lambda: (Gives((1, 2)), IMAGES, LABELS), "gave tuple"),
     "feature map": (lambda: (Gives(lambda x: x), IMAGES, LABELS), r"gave \(3, 3, 9, 9\)"),
+    "no module": (lambda: (lambda images: images, IMAGES, LABELS), "a classifier is an nn.Module; got function"),
+    "other channels": (
+        lambda: (weatherproof.classifier("resnet_small", channels=1), IMAGES, LABELS),
+        r"the classifier cannot take images of shape \(3, 3, 9, 9\)",
+    ),
     "NaN logits": (lambda: (Gives(torch.full((3, 3), float("nan"))), IMAGES, LABELS), "not finite"),
 }  # fmt: skip
 

@@ -232,6 +232,15 @@ def test_changed_values_are_called_so(saved: Path) -> None:
         load_tensors(saved)
 
 
+@pytest.mark.parametrize("edit", [(b'"k":"v"', b'"k":"w"'), (b'"k":"v"', b'"j":"v"')])
+def test_a_changed_note_is_called_so(saved: Path, edit: tuple[bytes, bytes]) -> None:
+    content = saved.read_bytes()
+    assert content.count(edit[0]) == 1
+    saved.write_bytes(content.replace(*edit))
+    with pytest.raises(InputError, match="was changed after it was written"):
+        load_tensors(saved)
+
+
 def test_any_truncation_is_noticed(saved: Path) -> None:
     content = saved.read_bytes()
     for length in range(len(content)):

@@ -146,7 +146,7 @@ def test_text_becomes_what_the_annotation_asks_for(given: dict[str, Any], arrive
         ({"colour": 3}, "part.colour: "),
         ({"colour": "red", "areas": 5}, "part.areas: "),
         ({"colour": "red", "areas": ["a"]}, "part.areas: "),
-        ({"colour": "red", "tool": "knife"}, "part.tool: "),
+        ({"colour": "red", "tool": "knife"}, "part.tool: wanted one of 'brush', 'roller'; got knife"),
     ],
 )
 def test_arguments_that_do_not_fit(given: dict[str, Any], sentence: str) -> None:

@@ -131,6 +131,7 @@ def test_weights_of_another_architecture(run: Path, case: str) -> None:
         (lambda w: [w.pop("0.bias"), w.update(a=torch.zeros(1))], "it lacks 0.bias; it has a besides"),
         (lambda w: w.clear(), "it lacks 0.bias, 0.weight, 1.bias and 1 more"),
         (lambda w: w.update({"0.bias": torch.zeros(3)}), "it has 0.bias of shape (3,) instead of (2,)"),
+        (lambda w: w.update({"0.bias": torch.zeros(2).int()}), "it has 0.bias as torch.int32 instead of torch.float32"),
     ],
 )
 def test_what_differs_is_said(change: Callable[[dict[str, Any]], object], sentence: str) -> None:
@@ -187,7 +188,19 @@ EDITED_CARDS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     ),
     "null classes": (lambda card: card["classifier"]["init_args"].update(classes=None), "classes: wanted a value"),
     "nonsense width": (lambda card: card["classifier"]["init_args"].update(width="wide"), ".width: "),
-    "negative width": (lambda card: card["classifier"]["init_args"].update(width=-4), "cannot build resnet_small"),
+    "negative width": (
+        lambda card: card["classifier"]["init_args"].update(width=-4),
+        "at least 1 channel wide; got -4",
+    ),
+    "no size": (
+        lambda card: card.update(size=0),
+        "model.json: images have 1 or 3 channels and a size above 0; got 3 and 0",
+    ),
+    "seven channels": (lambda card: card.update(channels=7), "model.json: images have 1 or 3 channels"),
+    "data by name": (
+        lambda card: card["origin"].update(data="x"),
+        "model.json: origin.data: wanted a mapping; got 'x'",
+    ),
     "an unknown argument": (lambda card: card["classifier"]["init_args"].update(depth=3), "unknown key 'depth'"),
     "a linear layer": (
         lambda card: card.update(

@@ -9,16 +9,18 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import yaml
-from tiny import tiny_recipe, write_tiny_npz, write_tiny_recipe
+from tiny import tiny_images, tiny_recipe, write_tiny_npz, write_tiny_recipe
 
 import weatherproof
-from weatherproof.files import load_tensors
+from weatherproof.files import load_tensors, save_tensors
 from weatherproof.training import Run
 from weatherproof.training.recipe import parse_recipe
 
@@ -28,7 +30,8 @@ LONG = {"epochs": 6, "batch_size": 4, "checkpoint_minutes": 0.002, "ema": 0.95} 
 
 def launch(*arguments: object) -> subprocess.Popen[str]:
     """The real command line, in a process of its own."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(TESTS)}
+    path = os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path}
     command = [sys.executable, "-m", "weatherproof", *map(str, arguments), "--device", "cpu"]
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -179,6 +182,63 @@ def test_a_damaged_state_is_refused(tmp_path: Path, damage: str) -> None:
         content.clear()
     run.last_file.write_bytes(content)
     with pytest.raises(weatherproof.InputError, match=r"state.safetensors (is truncated|was changed)"):
+        weatherproof.resume(run.folder, quiet=True)
+
+
+EDITED_STATES: dict[str, tuple[Callable[[dict[str, torch.Tensor], dict[str, Any]], object], str]] = {
+    "before the start": (lambda tensors, state: state.update(epoch=-1), "does not say how far"),
+    "an epoch in words": (lambda tensors, state: state.update(epoch="one"), "does not say how far"),
+    "no recipe": (lambda tensors, state: state.pop("note"), "does not say how far"),
+    "after the end": (
+        lambda tensors, state: state.update(epoch=9),
+        "stands at epoch 10, step 0, which a training of 2",
+    ),
+    "beyond an epoch": (lambda tensors, state: state.update(step=9), "stands at epoch 2, step 9"),
+    "a momentum of another shape": (
+        lambda tensors, state: tensors.update({"optimizer/0/momentum_buffer": torch.zeros(2, 2, 3, 3)}),
+        "does not fit the optimizer",
+    ),
+    "a momentum too many": (
+        lambda tensors, state: tensors.update({"optimizer/99/momentum_buffer": torch.zeros(2)}),
+        "does not fit the optimizer",
+    ),
+    "a missing weight": (lambda tensors, state: tensors.pop("model/head.bias"), "does not fit the classifier"),
+}
+
+
+@pytest.mark.parametrize("case", EDITED_STATES)
+def test_a_state_that_was_edited_and_signed_again_is_refused(tmp_path: Path, case: str) -> None:
+    run = interrupted_run(tmp_path)
+    change, sentence = EDITED_STATES[case]
+    tensors, note = load_tensors(run.last_file)
+    state = json.loads(note["state"])
+    change(tensors, state)
+    save_tensors(run.last_file, tensors, {"state": json.dumps(state)})
+    with pytest.raises(weatherproof.InputError, match=sentence):
+        weatherproof.resume(run.folder, quiet=True)
+
+
+def test_data_that_changed_while_the_run_was_stopped_are_noticed(tmp_path: Path) -> None:
+    run = interrupted_run(tmp_path)
+    images, labels = tiny_images(60, 0)
+    np.savez(tmp_path / "tiny.npz", images=images, labels=labels)
+    with pytest.raises(weatherproof.InputError, match="had 120 training images when it was stopped, and has 48 now"):
+        weatherproof.resume(run.folder, quiet=True)
+
+
+@pytest.mark.parametrize(("name", "content", "sentence"), [
+    ("metrics.jsonl", b"hello\n", "a line that is not of an epoch"),
+    ("metrics.jsonl", b'{"a": 1}\n', "a line that is not of an epoch"),
+    ("metrics.jsonl", b"\xff\xfe\n", "a line that is not of an epoch"),
+    ("recipe.yaml", b"\xff\xfe", "cannot read .*recipe.yaml"),
+    ("recipe.yaml", b"", "wanted a mapping of keys to values; got None"),
+])  # fmt: skip
+def test_other_files_of_a_run_that_were_edited_are_named(
+    tmp_path: Path, name: str, content: bytes, sentence: str
+) -> None:
+    run = interrupted_run(tmp_path)
+    (run.folder / name).write_bytes(content)
+    with pytest.raises(weatherproof.InputError, match=sentence):
         weatherproof.resume(run.folder, quiet=True)
 
 

@@ -7,12 +7,12 @@ import os
 import platform
 from importlib import metadata
 
-REQUIRED = ("torch", "lightning-fabric", "jsonargparse", "numpy", "pillow", "rich", "safetensors")
+REQUIRED = (
+    "torch", "lightning-fabric", "jinja2", "jsonargparse", "numpy", "pillow", "pyyaml", "rich", "safetensors",
+)  # fmt: skip
 EXTRAS = {
-    "datasets": "Hugging Face data sets, hf:NAME",
-    "huggingface-hub": "models from and to the hub",
-    "tensorboard": "logs for TensorBoard",
-    "wandb": "logs for Weights & Biases",
+    "datasets": "Hugging Face data sets, hf:NAME: pip install 'weatherproof[datasets]'",
+    "imagecorruptions-imaug": "photographs of ice for frost: pip install 'weatherproof[frost]'",
 }
 
 

@@ -27,7 +27,7 @@ def console() -> Console:
 def run_summary(run: Run) -> RenderableType:
     """What a finished run has come to, and what to do with it."""
     metrics = run.metrics()
-    last = metrics[-1]
+    last = metrics[-1] if metrics else {}
     facts = {
         key.replace("_", " "): formatted(key, value) for key, value in last.items() if key.endswith(tuple(FORMATS))
     }

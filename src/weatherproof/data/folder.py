@@ -30,14 +30,14 @@ def read_folder(root: Path, channels: int) -> tuple[ImageSet, ImageSet | None, I
         if others and {entry.name for entry in root.iterdir() if entry.is_dir()} <= set(others):
             raise InputError(f"{root} has {' and '.join(others)} but no folder train")
         whole = _read_split(root, channels)
-        train, test = divide(whole)
+        train, test = divide(whole, str(root))
         return train, None, test
     train = _read_split(found["train"], channels)
     rest = {name: _read_split(folder, channels) for name, folder in found.items() if folder and name != "train"}
     for name, other in rest.items():
         _check_same_classes(train, other, f"{root}: {name}")
     if not rest:
-        train, test = divide(train)
+        train, test = divide(train, str(root))
         return train, None, test
     test = rest.get("test") or rest["validation"]
     return train, rest.get("validation") if "test" in rest else None, test

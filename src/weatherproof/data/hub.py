@@ -24,7 +24,7 @@ def read_hub(name: str, data_dir: Path | None, channels: int) -> tuple[ImageSet,
     sets = {split: _image_set(name, part, channels) for split, part in found.items() if part is not None}
     train, validation, test = sets["train"], sets.get("validation"), sets.get("test")
     if test is None and validation is None:
-        train, test = divide(train)
+        train, test = divide(train, f"hf:{name}")
     return train, validation if test is not None else None, test or validation  # type: ignore[return-value]
 
 

@@ -89,7 +89,7 @@ def open_file(path: object) -> Image.Image:
             image.load()
             return image
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        reason = str(error).replace(str(path), "the file")
+        reason = getattr(error, "strerror", None) or str(error).replace(repr(str(path)), "").strip()
         raise InputError(f"{path} is not a readable image ({reason}); repair or remove it") from error
 
 

@@ -67,6 +67,8 @@ class Loader:
     ) -> None:
         if batch_size < 1:
             raise InputError(f"a batch has at least 1 image; got {batch_size}")
+        if workers < 0:
+            raise InputError(f"images are opened by 0 worker processes or more; got {workers}")
         self.images = images
         self.batch_size = batch_size
         self.size = size

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -28,13 +29,15 @@ def read_npz(file: Path) -> tuple[ImageSet, ImageSet | None, ImageSet]:
     sets = {name: _image_set(file, arrays, keys, classes) for name, keys in present.items()}
     if "test" in sets:
         return sets["train"], sets.get("validation"), sets["test"]
-    train, test = divide(sets["train"])
+    train, test = divide(sets["train"], str(file))
     return train, sets.get("validation"), test
 
 
 def _arrays(file: Path) -> dict[str, np.ndarray]:
     if not file.is_file():
         raise InputError(f"there is no file {file}")
+    if not zipfile.is_zipfile(file):
+        raise InputError(f"{file} is truncated, or not a .npz of plain arrays")
     try:
         with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
@@ -64,7 +67,10 @@ def _labels(file: Path, arrays: dict[str, np.ndarray], images: str, labels: str)
 
 def _class_names(file: Path, train_labels: np.ndarray, names: np.ndarray | None) -> tuple[str, ...]:
     if names is not None:
-        return tuple(str(name) for name in names.reshape(-1))
+        named = tuple(str(name) for name in names.reshape(-1))
+        if len(set(named)) < len(named):
+            raise InputError(f"{file}: class_names holds a name twice: {', '.join(named[:10])}")
+        return named
     if not np.issubdtype(train_labels.dtype, np.integer):
         raise InputError(f"{file}: the labels are {train_labels.dtype}; wanted integers from 0 on")
     count = int(train_labels.astype(np.int64).max(initial=-1)) + 1

@@ -31,7 +31,7 @@ STATISTICS_SAMPLE = 2_000  # images that the mean and std of a set without publi
 
 
 def open_data(
-    source: str,
+    source: str | Path,
     data_dir: Path | str | None = None,
     *,
     size: int | None = None,
@@ -54,13 +54,14 @@ def open_data(
     validation split of its own. `seed` draws the subset and the hold-out.
     `workers`: processes that open image files.
     """
+    source = str(source)
     if channels not in (1, 3):
         raise InputError(f"images have 1 or 3 channels; got {channels}")
     if size is not None and size < 1:
         raise InputError(f"images are at least 1 pixel wide; got a wish for {size}")
     train, validation, test = _read(source, Path(data_dir).expanduser() if data_dir else None, channels)
     _check(source, [train, *([validation] if validation else []), test])
-    side = _side(train, size, opened_size)
+    side = _side(source, train, size, opened_size)
     if holdout and validation is None:
         chosen, rest = stratified(train.labels, holdout_count(holdout, len(train)), seed)
         train, validation = train.take(rest), train.take(chosen)
@@ -139,18 +140,30 @@ def _check(source: str, sets: list[ImageSet]) -> None:
             raise InputError(f"{source}: the splits differ in their classes: {classes[:5]} and {part.classes[:5]}")
         if part.images.channels != channels:
             raise InputError(f"{source}: the splits differ in their channels: {channels} and {part.images.channels}")
-    if len(set(sets[0].labels.tolist())) < 2:
+        if _shape(part) != _shape(sets[0]):
+            raise InputError(
+                f"{source}: the splits differ in their images: {_shape(sets[0])} and {_shape(part)} pixels"
+            )
+    counts = torch.bincount(sets[0].labels, minlength=len(classes))
+    if int((counts > 0).sum()) < 2:
         raise InputError(f"{source} has training images of one class only; a classifier needs at least 2")
+    if int(counts.min()) == 0:
+        raise InputError(f"{source}: class '{classes[int(counts.argmin())]}' has no training images")
 
 
-def _side(train: ImageSet, size: int | None, opened_size: int | None) -> int:
+def _shape(images: ImageSet) -> tuple[int, ...]:
+    """Height and width where they are fixed; images in files may have any."""
+    return tuple(images.images.pixels.shape[2:]) if isinstance(images.images, ArrayImages) else ()
+
+
+def _side(source: str, train: ImageSet, size: int | None, opened_size: int | None) -> int:
     if isinstance(train.images, FileImages):
         return size or opened_size or common_size(train.images)
     height, width = train.images.pixels.shape[2:]
     if height != width:
-        raise InputError(f"images in memory must be square; got {height}x{width}")
+        raise InputError(f"{source}: images in memory must be square; got {height}x{width}")
     if size not in (None, height):
-        raise InputError(f"images in memory keep their size of {height}; got a wish for {size}")
+        raise InputError(f"{source}: images in memory keep their size of {height}; got a wish for {size}")
     return int(height)
 
 

@@ -42,17 +42,19 @@ def holdout_count(amount: float, total: int) -> int:
     return count
 
 
-def divide(whole: ImageSet) -> tuple[ImageSet, ImageSet]:
+def divide(whole: ImageSet, name: str = "the data set") -> tuple[ImageSet, ImageSet]:
     """A train and a test split of a set that has none: a fifth is for testing, and every class is in both.
 
     The split is always the same: test images that moved with a training seed would end up among training images.
     """
+    if len(whole) == 0:
+        raise InputError(f"{name} holds no images")
     counts = torch.bincount(whole.labels, minlength=len(whole.classes))
     rarest = int(counts.argmin())
     if counts[rarest] < 2:
         raise InputError(
-            f"class '{whole.classes[rarest]}' has {int(counts[rarest])} image(s); it needs at least 2, one to train on "
-            "and one to test on"
+            f"{name}: class '{whole.classes[rarest]}' has {int(counts[rarest])} image(s); it needs at least 2, one to "
+            "train on and one to test on"
         )
     count = max(holdout_count(TEST_SHARE, len(whole)), len(whole.classes))
     test, train = stratified(whole.labels, count, seed=0)

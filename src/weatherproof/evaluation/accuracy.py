@@ -46,7 +46,14 @@ def measuring(classifier: nn.Module) -> Iterator[None]:
 
 
 def _logits(classifier: nn.Module, images: Tensor, labels: Tensor) -> Tensor:
-    logits = classifier(to_unit(images))
+    try:
+        logits = classifier(to_unit(images))
+    except torch.OutOfMemoryError as error:
+        raise InputError(f"{len(images)} images at once are too many for the memory; a smaller batch helps") from error
+    except RuntimeError as error:  # what torch says of shapes that do not fit
+        raise InputError(
+            f"the classifier cannot take images of shape {tuple(images.shape)}: {' '.join(str(error).split())}"
+        ) from error
     if not isinstance(logits, Tensor) or logits.ndim != 2 or len(logits) != len(images):
         shape = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
         raise InputError(f"the classifier gave {shape} for {len(images)} images; wanted logits (images, classes)")

@@ -61,6 +61,12 @@ def load_weights(module: nn.Module, weights: Mapping[str, Tensor], name: str) ->
         f"has {key} of shape {tuple(weights[key].shape)} instead of {tuple(wanted[key].shape)}"
         for key in sorted(shapes)[:1]
     ]
+    kinds = [
+        key
+        for key in wanted.keys() & weights.keys()
+        if wanted[key].dtype.is_floating_point != weights[key].dtype.is_floating_point
+    ]
+    faults += [f"has {key} as {weights[key].dtype} instead of {wanted[key].dtype}" for key in sorted(kinds)[:1]]
     if faults:
         raise InputError(f"{name} holds another architecture than {type(module).__name__}: it {'; it '.join(faults)}")
     module.load_state_dict(weights)
@@ -84,7 +90,10 @@ def read_card(path: Path, kind: type[Any], what: str) -> Any:
     content = read_json(path)
     if not isinstance(content, dict):
         raise InputError(f"{path} is not a {what}'s card: it holds a {type(content).__name__}")
-    return construct(kind, content, str(path))
+    try:
+        return construct(kind, content, str(path))
+    except InputError as error:  # of an entry's type, which says where, or of its value
+        raise InputError(str(error) if str(error).startswith(str(path)) else f"{path}: {error}") from error
 
 
 def plain(value: Any) -> Any:

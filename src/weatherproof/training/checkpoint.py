@@ -48,7 +48,8 @@ def save_state(
 
 def read_note(file: Path) -> dict[str, Any]:
     """The caller's note in a state file."""
-    return _state(file)[1]["note"]  # type: ignore[no-any-return]
+    note: dict[str, Any] = _state(file)[1]["note"]
+    return note
 
 
 def load_state(
@@ -66,7 +67,10 @@ def load_state(
         except RuntimeError as error:
             reason = " ".join(str(error).split())
             raise InputError(f"{file} does not fit the classifier of the recipe ({reason[:200]})") from error
-    _restore_optimizer(optimizer, sections.get("optimizer", {}), state["optimizer"])
+    try:
+        _restore_optimizer(optimizer, sections.get("optimizer", {}), state["optimizer"])
+    except (RuntimeError, IndexError, ValueError) as error:
+        raise InputError(f"{file} does not fit the optimizer of the recipe ({error})") from error
     device = optimizer.param_groups[0]["params"][0].device
     totals = {key: value.to(device) for key, value in sections.get("totals", {}).items()}
     return Position(state["epoch"], state["step"], state["seconds"], totals), state["precision"]
@@ -75,9 +79,13 @@ def load_state(
 def _state(file: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     tensors, note = load_tensors(file)
     try:
-        return tensors, json.loads(note["state"])
-    except (KeyError, ValueError) as error:
+        state = json.loads(note["state"])
+        whole = {"epoch", "step", "seconds", "optimizer", "precision", "note"} <= state.keys()
+    except (KeyError, ValueError, AttributeError) as error:
         raise InputError(f"{file} is not the state of a run") from error
+    if not (whole and all(type(state[key]) is int and state[key] >= 0 for key in ("epoch", "step"))):
+        raise InputError(f"{file} is not the state of a run: it does not say how far the training has come")
+    return tensors, state
 
 
 def _restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor], scalars: dict[str, Any]) -> None:

@@ -183,6 +183,11 @@ class Loop:
 
     def _resume(self) -> None:
         self.position, precision = load_state(self.run.last_file, self._modules, self.optimizer)
+        if self.position.epoch > self.settings.epochs or self.position.step > self.steps:
+            raise InputError(
+                f"{self.run.last_file} stands at epoch {self.position.epoch + 1}, step {self.position.step}, which a "
+                f"training of {self.settings.epochs} epochs with {self.steps} steps each does not reach"
+            )
         self.fabric.strategy.precision.load_state_dict(precision)
 
     @property

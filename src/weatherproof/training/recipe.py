@@ -29,7 +29,7 @@ class Subject:
     modules: Mapping[str, Any]
     goal: str
     goals: Mapping[str, Any]
-    default_goal: str | None = None
+    default_goal: str = ""
 
 
 CLASSIFIER = Subject("classifier", CLASSIFIERS, "defence", DEFENCES, "nominal")
@@ -96,6 +96,8 @@ def load_recipe(name_or_file: str | Path, overrides: Mapping[str, Any] | None = 
 def parse_recipe(name: str, content: Any, overrides: Mapping[str, Any] | None = None) -> Recipe:
     """A recipe from parsed YAML. Everything that can be wrong without touching data is found here."""
     content = _mapping(content, name)
+    if NETWORK.name not in content:
+        content.setdefault(CLASSIFIER.goal, CLASSIFIER.default_goal)
     for key, value in (overrides or {}).items():
         _override(content, key, value)
     name = str(content.pop("name", name))
@@ -113,7 +115,7 @@ def parse_recipe(name: str, content: Any, overrides: Mapping[str, Any] | None = 
         subject,
         Spec.parse(content.get(subject.name), subject.name),
         Spec.parse(augment.get("standard", "none"), "augment.standard"),
-        Spec.parse(content.get(subject.goal, subject.default_goal), subject.goal),
+        Spec.parse(content.get(subject.goal), subject.goal),
         construct(TrainingSettings, _mapping(content.get("training"), "training"), "training"),
         _seed(content.get("seed", 0)),
     )

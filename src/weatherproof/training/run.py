@@ -16,7 +16,7 @@ from torch import nn
 from ..errors import InputError
 from ..files import append_line, write_atomically, write_json
 from ..networks.classifiers.saved import WEIGHTS, load_classifier
-from .recipe import Recipe, parse_recipe, read_yaml
+from .recipe import Recipe, find_recipe, parse_recipe, read_yaml
 
 
 class Run:
@@ -55,7 +55,7 @@ class Run:
         """The resolved recipe that the run was started with."""
         if not self.recipe_file.is_file():
             raise InputError(f"{self.folder} is not a run folder: it has no recipe.yaml")
-        text = self.recipe_file.read_text(encoding="utf-8")
+        _, text = find_recipe(self.recipe_file)
         return parse_recipe(self.folder.name, read_yaml(text, str(self.recipe_file)))
 
     def metrics(self) -> list[dict[str, Any]]:
@@ -63,8 +63,16 @@ class Run:
         if not self.metrics_file.exists():
             return []
         # A kill can cut the last line short; what is not a whole line was never recorded.
-        whole = self.metrics_file.read_text(encoding="utf-8").rpartition("\n")[0]
-        return [json.loads(line) for line in whole.splitlines()]
+        whole = self.metrics_file.read_bytes().rpartition(b"\n")[0]
+        return [self._entry(line) for line in whole.splitlines()]
+
+    def _entry(self, line: bytes) -> dict[str, Any]:
+        try:
+            entry: dict[str, Any] = json.loads(line)
+            int(entry["epoch"]), float(entry["seconds"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{self.metrics_file} was changed: it has a line that is not of an epoch") from error
+        return entry
 
     def record(self, entry: dict[str, Any]) -> None:
         """Add one entry to the metrics."""

@@ -51,11 +51,11 @@ class TrainingSettings:
         rules = {
             "epochs": (self.epochs >= 1, "at least 1"),
             "batch_size": (self.batch_size >= 1, "at least 1"),
-            "learning_rate": (0 < self.learning_rate < math.inf, "above 0"),
+            "learning_rate": (0 < self.learning_rate < math.inf, "above 0 and finite"),
             "warmup_epochs": (0 <= self.warmup_epochs <= self.epochs, "between 0 and epochs"),
             "momentum": (0 <= self.momentum < 1, "in [0, 1)"),
             "nesterov": (not self.nesterov or self.momentum > 0, "false where momentum is 0"),
-            "weight_decay": (0 <= self.weight_decay < math.inf, "0 or more"),
+            "weight_decay": (0 <= self.weight_decay < math.inf, "0 or more and finite"),
             "accumulate": (1 <= self.accumulate <= self.batch_size, "between 1 and batch_size"),
             "ema": (self.ema is None or 0 < self.ema < 1, "between 0 and 1, or null"),
             "checkpoint_minutes": (self.checkpoint_minutes >= 0, "0 or more"),

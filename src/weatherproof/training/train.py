@@ -89,6 +89,7 @@ class Prepared:
 def train(prepared: Prepared, run: Run, accuracy: Accuracy, watch: Watch | None = None) -> Run:
     """Train, from the start or from where the run was left; returns the run, finished."""
     recipe, trainee = prepared.recipe, prepared.trainee
+    _check_same_data(prepared, run)
     split, loader = prepared.validation()
     loop = Loop(
         prepared.fabric,
@@ -99,7 +100,7 @@ def train(prepared: Prepared, run: Run, accuracy: Accuracy, watch: Watch | None 
         recipe.training,
         recipe.seed,
         run,
-        {"recipe": recipe.mapping()},
+        {"recipe": recipe.mapping(), "train_images": len(prepared.data.train)},
         lambda module: {f"{split}_{name}": value for name, value in trainee.measure(module, loader, accuracy).items()},
         lambda module: trainee.publish(run.folder, module),
         watch or Silent(),
@@ -172,3 +173,14 @@ def _fabric(recipe: Recipe, device: str) -> Fabric:
 
 def _open(recipe: Recipe, data_dir: Path | str | None, workers: int) -> Data:
     return open_data(**asdict(recipe.data), data_dir=data_dir, workers=workers)
+
+
+def _check_same_data(prepared: Prepared, run: Run) -> None:
+    """A recipe names its data; what lies behind the name can change while a run is stopped."""
+    count = len(prepared.data.train)
+    before = read_note(run.last_file).get("train_images", count) if run.last_file.exists() else count
+    if before != count:
+        raise InputError(
+            f"{run.folder} cannot be resumed: {prepared.data.name} had {before:,} training images when it was stopped, "
+            f"and has {count:,} now"
+        )

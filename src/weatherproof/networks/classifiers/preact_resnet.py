@@ -119,6 +119,8 @@ def resnet_small(
     width: int = 16,
 ) -> nn.Module:
     """A classifier for desks: 0.3 M parameters, a PreActResNet of four single-block stages that halve early."""
+    if width < 1:
+        raise InputError(f"resnet_small is at least 1 channel wide; got {width}")
     plan = [(width, 1, 1), (2 * width, 1, 2), (4 * width, 1, 2), (8 * width, 1, 2)]
     blocks = _blocks(PreActBlock, width, plan)
     return PreActResNet(normaliser(channels, mean, std), conv3x3(channels, width), blocks, 8 * width, classes)

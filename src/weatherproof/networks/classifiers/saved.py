@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ...errors import InputError
 from ...files import load_tensors, read_json, save_tensors, write_json
 from ...specs import Spec, accepts
 from ..building import (
@@ -40,6 +41,12 @@ class Card:
     channels: int
     size: int
     origin: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.channels not in (1, 3) or self.size < 1:
+            raise InputError(f"images have 1 or 3 channels and a size above 0; got {self.channels} and {self.size}")
+        if not isinstance(self.origin.get("data", {}), Mapping):
+            raise InputError(f"origin.data: wanted a mapping; got {self.origin['data']!r}")
 
 
 def resolve(
