@@ -10,16 +10,23 @@ from statistics import median
 
 @dataclass(frozen=True)
 class Row:
-    """Seconds of ours and of what it is held against, and what was promised of ``ours / theirs``."""
+    """Seconds, or another unit, of ours and of what it is held against; what was promised of ``ours / theirs``."""
 
     name: str
     ours: float
     theirs: float
     at_most: float
+    unit: str = "s"
 
     @property
     def ratio(self) -> float:
         return self.ours / self.theirs
+
+    @property
+    def shown(self) -> list[str]:
+        """Both, as written; seconds in thousandths."""
+        factor, unit = (1000, "ms") if self.unit == "s" else (1, self.unit)
+        return [f"{factor * value:,.{1 if self.unit == 's' else 2}f} {unit}" for value in (self.ours, self.theirs)]
 
     @property
     def holds(self) -> bool:

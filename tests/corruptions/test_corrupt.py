@@ -90,7 +90,7 @@ def test_an_image_comes_out_the_same_whatever_it_is_batched_with(
 
 @pytest.mark.parametrize("name", ALL)
 def test_a_set_larger_than_what_is_worked_on_at_once(name: str) -> None:
-    images = np.tile(crops(4), (100, 1, 1, 1))  # 400 images; 341 are worked on at once
+    images = np.tile(crops(4), (100, 1, 1, 1))  # 400 images; 85 are worked on at once
     changed = corrupt(images, name, 2)
     assert (corrupt(images[395:], name, 2, numbers=range(395, 400)) == changed[395:]).all()
 

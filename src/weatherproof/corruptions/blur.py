@@ -19,26 +19,39 @@ def gaussian_blur(pixels: Tensor, sigma: float, draws: Draws) -> Tensor:
 
 def defocus_blur(pixels: Tensor, parameters: tuple[float, float], draws: Draws) -> Tensor:
     """A disk, its rim softened a little; outside lies the mirror image."""
-    kernel = _disk(*parameters)
-    reach = len(kernel) - 1
+    falls = _falls(*parameters)
+    reach = len(falls) - 1
     wide = widened(pixels.float(), reach, "mirror")
     width, height = pixels.shape[WIDTH], pixels.shape[HEIGHT]
-    # The kernel is symmetric: left and right are added first, then weighted for each row, then rows above and below.
-    sides = [_both_sides(wide, WIDTH, k, reach, width) for k in range(reach + 1)]
-    total = torch.zeros_like(pixels, dtype=torch.float32)
-    for row in range(reach + 1):
-        weighted = sides[0] * kernel[row][0]
-        for k in range(1, reach + 1):
-            if kernel[row][k]:
-                weighted.add_(sides[k], alpha=kernel[row][k])
-        total.add_(_both_sides(weighted, HEIGHT, row, reach, height))
+    # boxes[j] is the sum of the 2 j + 1 pixels around each one. A row of the kernel is nearly one box, but for its rim.
+    boxes = [wide.narrow(WIDTH, reach, width)]
+    for k in range(1, reach + 1):
+        boxes.append(_either_side(wide, WIDTH, k, reach, width).add_(boxes[-1]))
+    total, weighted = torch.zeros_like(pixels, dtype=torch.float32), torch.empty_like(boxes[-1])
+    for row, weights in enumerate(falls):
+        (first, weight), *rest = [(box, fall) for box, fall in zip(boxes, weights, strict=True) if fall]
+        torch.mul(first, weight, out=weighted)
+        for box, fall in rest:
+            weighted.add_(box, alpha=fall)
+        total.add_(weighted.narrow(HEIGHT, reach - row, height))
+        if row:
+            total.add_(weighted.narrow(HEIGHT, reach + row, height))
     return as_bytes(total)
 
 
-def _both_sides(wide: Tensor, dim: int, distance: int, margin: int, length: int) -> Tensor:
-    """The pixels at a distance on either side of each one."""
-    before = wide.narrow(dim, margin - distance, length)
-    return before + wide.narrow(dim, margin + distance, length) if distance else before
+def _either_side(wide: Tensor, dim: int, distance: int, margin: int, length: int) -> Tensor:
+    """The sum of the two pixels at a distance from each one."""
+    return wide.narrow(dim, margin - distance, length) + wide.narrow(dim, margin + distance, length)
+
+
+@functools.lru_cache(maxsize=64)
+def _falls(radius: float, softness: float) -> list[list[float]]:
+    """By how much each row of `_disk` falls from one place to the next: the weights of boxes that add up to it."""
+    quarter = np.array(_disk(radius, softness))
+    falls = -np.diff(quarter, axis=1, append=0)
+    falls[np.abs(falls) < 1e-9] = 0  # the plain part of the disk; what remains is its rim
+    listed: list[list[float]] = falls.tolist()
+    return listed
 
 
 @functools.lru_cache(maxsize=64)
@@ -84,11 +97,11 @@ def _jumbled(height: int, width: int, reach: int, draws: Draws) -> Tensor:
     rows, columns = torch.arange(height, device=draws.device)[:, None], torch.arange(width, device=draws.device)
     inside = (rows > reach) & (rows <= height - reach) & (columns > reach) & (columns <= width - reach)
     down, right = draws.integers(-reach, reach, 2, height, width).unbind(1)
-    place = rows * width + columns
-    target = torch.where(inside, place + down * width + right, place).flatten(1)
+    moves = down.mul_(width).add_(right).mul_(inside).flatten(1)
+    target = torch.arange(height * width, device=draws.device) + moves
     if reach == 1:  # only what lies above or to the left is copied, and has not had its turn
         return target
-    earlier = ((down > 0) | ((down == 0) & (right > 0))).flatten(1) & inside.flatten().take(target)
+    earlier = (moves > 0) & inside.flatten().take(target)
     # A chain of copies ends at a pixel that was read before its turn. Follow all chains, twice as far each time.
     while bool(earlier.any()):
         follow, further = target.gather(1, target), earlier.gather(1, target)

@@ -34,7 +34,7 @@ FUNCTIONS: dict[str, Callable[..., Tensor]] = {
 """Each takes bytes (B, H, W, C), what `tables.strength` says and the images' `Draws`; it gives bytes of that shape."""
 
 SMALLEST = 8  # pixels a side
-AT_ONCE = 1 << 20  # values; what is worked on stays in a processor's cache
+AT_ONCE = 1 << 18  # values: a few copies of them fit into a processor's cache
 RECOMPRESSION = 85  # the quality at which ImageNet-C's images were saved
 
 Images = TypeVar("Images", Tensor, np.ndarray)

@@ -12,7 +12,7 @@ from PIL import Image
 from torch import Tensor
 
 from .draws import Draws
-from .filters import as_bytes, smooth_field
+from .filters import HEIGHT, WIDTH, as_bytes, smooth_field
 
 
 def elastic_transform(pixels: Tensor, parameters: tuple[float, float, float], draws: Draws) -> Tensor:
@@ -67,21 +67,29 @@ def _sampled(values: Tensor, x: Tensor, y: Tensor, mirrored_at_edge: bool) -> Te
 
 def pixelate(pixels: Tensor, share: float, draws: Draws) -> Tensor:
     """Shrunk to a share of each side by averaging, and enlarged again by repeating; Pillow's BOX filter, bit by bit."""
-    for dim in (2, 1):  # as Pillow does it: width first, with bytes in between
-        starts, weights = _boxes(pixels.shape[dim], int(pixels.shape[dim] * share), pixels.device)
+    repeats = []
+    for dim in (WIDTH, HEIGHT):  # as Pillow does it: width first, with bytes in between
+        length = pixels.shape[dim]
+        taps, weights, repeated = _boxes(length, int(length * share), pixels.device)
+        # One place more, which is black, for boxes that have fewer taps than the largest one.
+        padded = torch.cat([pixels, torch.zeros_like(pixels.narrow(dim, 0, 1))], dim=dim)
+        total = padded.index_select(dim, taps[0]).to(torch.int32)
+        for tap in taps[1:]:
+            total += padded.index_select(dim, tap)
         shape = [1] * 4
         shape[dim] = -1
-        total = torch.full((), 1 << 21, dtype=torch.int32, device=pixels.device)
-        for tap in range(len(weights)):
-            total = pixels.index_select(dim, starts[tap]) * weights[tap].view(shape) + total
-        pixels = (total >> 22).to(torch.uint8)
+        pixels = (total.mul_(weights.view(shape)).add_(1 << 21) >> 22).to(torch.uint8)
+        repeats.append((dim, repeated))
+    for dim, repeated in repeats:
+        pixels = pixels.index_select(dim, repeated)
     return pixels
 
 
 @functools.lru_cache(maxsize=64)
-def _boxes(length: int, small: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """For each of `length` places, which places are averaged into the large pixel that it belongs to, tap by tap, and
-    with what weights of 2^-22: int64 and int32 (taps, length). Unused taps weigh nothing."""
+def _boxes(length: int, small: int, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
+    """For each of `small` large pixels, which of `length` places are averaged into it, tap by tap (taps, small), and
+    their weight in units of 2^-22 (small,); and to which large pixel each place belongs (length,). An unused tap is the
+    place after the last one."""
     scale = length / small
     centre = (np.arange(small) + 0.5) * scale
     first, stop = (np.clip(np.floor(centre + side * scale / 2 + 0.5), 0, length).astype(int) for side in (-1, 1))
@@ -89,10 +97,11 @@ def _boxes(length: int, small: int, device: torch.device) -> tuple[Tensor, Tenso
     # A box holds what lies within -1/2 < (place - centre) / scale <= 1/2.
     offset = (taps + 0.5 - centre) / scale
     held = (taps < stop) & (offset > -0.5) & (offset <= 0.5)
-    weights = np.where(held, np.floor(0.5 + (1 << 22) / held.sum(axis=0)), 0).astype(np.int32)
+    weights = np.floor(0.5 + (1 << 22) / held.sum(axis=0)).astype(np.int32)
     repeated = np.floor((np.arange(length) + 0.5) * small / length).astype(int)
-    taps, weights = np.minimum(taps, length - 1)[:, repeated], weights[:, repeated]
-    return torch.from_numpy(taps).to(device), torch.from_numpy(weights).to(device)
+    found = np.where(held, taps, length), weights, repeated
+    taps_, weights_, repeated_ = (torch.from_numpy(array).to(device) for array in found)
+    return taps_, weights_, repeated_
 
 
 def jpeg_compression(pixels: Tensor, quality: int, draws: Draws) -> Tensor:

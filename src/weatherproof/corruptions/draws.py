@@ -51,9 +51,11 @@ class Draws:
         return (self.words(*shape) >> 8).float().mul_((high - low) * 2.0**-24).add_((low + high) / 2)
 
     def integers(self, low: int, high: int | Tensor, *shape: int) -> Tensor:
-        """int64 in low..high-1; for ranges far below 2^31, where the bias of a remainder does not matter. A tensor says
-        for each image where its range ends."""
-        return (self.words(*shape) & 0x7FFFFFFF).long() % (high - low) + low
+        """int64 in low..high-1; for ranges far below 2^31, where it does not matter that some numbers come up a little
+        more often than others. A tensor says for each image where its range ends."""
+        # floor(u (high - low)) with u in [0, 1) of 31 bits.
+        words = self.words(*shape).bitwise_and_(0x7FFFFFFF).long()
+        return (words.mul_(high - low) >> 31).add_(low)
 
     def normal(self, mean: float, std: float, *shape: int) -> Tensor:
         """float32 with a normal distribution, by Box and Muller's transform."""

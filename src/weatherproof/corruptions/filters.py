@@ -6,6 +6,7 @@ summed on its own in a fixed order, so that an image comes out the same whatever
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Literal
 
@@ -33,8 +34,10 @@ def outside(length: int, before: int, after: int, border: Border) -> np.ndarray:
 def widened(values: Tensor, margin: int, border: Border, dims: tuple[int, ...] = (HEIGHT, WIDTH)) -> Tensor:
     """The images with `margin` pixels more on either side along `dims`."""
     for dim in dims if margin else ():
-        places = torch.from_numpy(outside(values.shape[dim], margin, margin, border)).to(values.device)
-        values = values.index_select(dim, places)
+        length = values.shape[dim]
+        places = torch.from_numpy(outside(length, margin, margin, border)).to(values.device)
+        sides = [values.index_select(dim, part) for part in (places[:margin], places[margin + length :])]
+        values = torch.cat([sides[0], values, sides[1]], dim=dim)
     return values
 
 
@@ -69,20 +72,19 @@ def smooth_field(field: Tensor, sigma: float, cutoff: float) -> Tensor:
 
     Such a blur is a matrix on either side. In float64, because the order in which a matrix product sums is not ours.
     """
-    rows, columns = (
-        torch.from_numpy(_blur_matrix(length, sigma, int(cutoff * sigma + 0.5))).to(field.device)
-        for length in field.shape[1:]
-    )
+    radius = int(cutoff * sigma + 0.5)
+    rows, columns = (_blur_matrix(length, sigma, radius, field.device) for length in field.shape[1:])
     return (rows @ field.double() @ columns.T).float()
 
 
-def _blur_matrix(length: int, sigma: float, radius: int) -> np.ndarray:
-    """(length, length): row i holds the weights of all places in the blurred place i."""
+@functools.lru_cache(maxsize=32)
+def _blur_matrix(length: int, sigma: float, radius: int, device: torch.device) -> Tensor:
+    """float64 (length, length): row i holds the weights of all places in the blurred place i."""
     places = outside(length, radius, radius, "symmetric")
     weights, matrix = bell(sigma, radius), np.zeros((length, length))
     for k, weight in enumerate(weights):
         np.add.at(matrix, (np.arange(length), places[k : k + length]), weight)
-    return matrix
+    return torch.from_numpy(matrix).to(device)
 
 
 def motion_blurred(values: Tensor, radius: float, sigma: float, angles: Tensor) -> Tensor:

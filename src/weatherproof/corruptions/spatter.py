@@ -20,6 +20,7 @@ EDGE, SURE_EDGE = 50, 150  # Canny's thresholds: what continues an edge, what be
 FARTHEST = 20.0  # pixels; a drop has no rim beyond
 # Lengths of a step to the side, along a diagonal, and of a knight's move: what a 5x5 distance transform adds up.
 SIDE, DIAGONAL, KNIGHT = 1.0, 1.4, 2.1969
+SIDES, DIAGONALS, KNIGHTS = ((0, 1), (1, 0)), ((1, 1), (1, -1)), ((1, 2), (1, -2), (2, 1), (2, -1))  # down, right
 
 
 def spatter(pixels: Tensor, parameters: tuple[float, ...], draws: Draws) -> Tensor:
@@ -89,7 +90,8 @@ def edges(film: Tensor) -> Tensor:
     down = wide[:, 2:] - wide[:, :-2]
     dx = across[:, :-2] + 2 * across[:, 1:-1] + across[:, 2:]
     dy = down[:, :, :-2] + 2 * down[:, :, 1:-1] + down[:, :, 2:]
-    size = dx.abs() + dy.abs()
+    broad, tall = dx.abs(), dy.abs()
+    size = broad + tall
 
     height, width = film.shape[1:]
     around = torch.nn.functional.pad(size, (1, 1, 1, 1))
@@ -97,8 +99,8 @@ def edges(film: Tensor) -> Tensor:
     def beside(y: int, x: int) -> Tensor:
         return around[:, 1 + y : 1 + y + height, 1 + x : 1 + x + width]
 
-    flat = dy.abs() < math.tan(math.pi / 8) * dx.abs()
-    steep = dy.abs() > math.tan(3 * math.pi / 8) * dx.abs()
+    flat = tall < math.tan(math.pi / 8) * broad
+    steep = tall > math.tan(3 * math.pi / 8) * broad
     same_sign = (dx < 0) == (dy < 0)
     slanted = torch.where(
         same_sign, (size > beside(-1, -1)) & (size > beside(1, 1)), (size > beside(-1, 1)) & (size > beside(1, -1))
@@ -131,32 +133,29 @@ def _grown(mask: Tensor) -> Tensor:
 
 
 def distances(mask: Tensor) -> Tensor:
-    """How far each pixel is from the mask (B, H, W), in steps to the side, along a diagonal and as a knight moves;
-    pixels of an image without any are infinitely far.
+    """How far each pixel is from the mask (B, H, W), in steps to the side, along a diagonal and as a knight moves; from
+    `FARTHEST` on, only that it is at least so far.
 
-    One pass over the rows from above and one from below. Along a row, the nearest of d_k + |x - k| is a running
-    minimum: of d_k - k on the left, of d_k + k on the right.
+    The shortest path takes steps of two neighbouring directions, in any order. So all steps along one axis may come
+    first, then all along the next; and n steps along an axis are found in log n rounds, by doubling.
     """
-    far = torch.where(mask, 0.0, torch.inf)
-    for rows in (range(1, mask.shape[1]), range(mask.shape[1] - 2, -1, -1)):
-        step = -rows.step
-        for y in rows:
-            above = far[:, y + step]
-            best = torch.minimum(far[:, y], above + SIDE)
-            for distance, length in ((1, DIAGONAL), (2, KNIGHT)):
-                best[:, distance:] = torch.minimum(best[:, distance:], above[:, :-distance] + length)
-                best[:, :-distance] = torch.minimum(best[:, :-distance], above[:, distance:] + length)
-            if 0 <= y + 2 * step < mask.shape[1]:
-                higher = far[:, y + 2 * step]
-                best[:, 1:] = torch.minimum(best[:, 1:], higher[:, :-1] + KNIGHT)
-                best[:, :-1] = torch.minimum(best[:, :-1], higher[:, 1:] + KNIGHT)
-            far[:, y] = _along_row(best)
-        far[:, rows.start - rows.step] = _along_row(far[:, rows.start - rows.step])
-    return far
+    # Images last: a shift to any side is then a run of memory.
+    far = torch.where(mask, 0.0, FARTHEST).permute(1, 2, 0).contiguous()
+    for axes, length in ((SIDES, SIDE), (DIAGONALS, DIAGONAL), (KNIGHTS, KNIGHT)):
+        for down, right in axes:
+            step = 1
+            while step == 1 or (step - 1) * length < FARTHEST:
+                _step(far, step * down, step * right, step * length)
+                step *= 2
+    return far.permute(2, 0, 1)
 
 
-def _along_row(row: Tensor) -> Tensor:
-    x = torch.arange(row.shape[1], device=row.device)
-    left = (row - x).cummin(dim=1).values + x
-    right = (row + x).flip(1).cummin(dim=1).values.flip(1) - x
-    return torch.minimum(left, right)
+def _step(far: Tensor, down: int, right: int, length: float) -> None:
+    """Every pixel of (H, W, B) may be reached, either way, from the one at (down, right) at the cost of `length`."""
+    height, width = far.shape[:2]
+    if down >= height or abs(right) >= width:
+        return
+    upper, lower = far[: height - down], far[down:]
+    here, there = upper[:, max(0, -right) : width - max(0, right)], lower[:, max(0, right) : width + min(0, right)]
+    torch.minimum(here, there + length, out=here)
+    torch.minimum(there, here + length, out=there)
