@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 from PIL import Image
@@ -16,8 +18,17 @@ PHOTOGRAPHS = ("astronaut", "chelsea", "coffee", "rocket")
 @lru_cache(maxsize=8)
 def photographs(count: int, side: int) -> np.ndarray:
     """Cuts of photographs, half to all of their height, brought to `side` pixels: uint8 (count, side, side, 3)."""
+    return _cuts([Image.fromarray(getattr(data, name)()) for name in PHOTOGRAPHS], count, side)
+
+
+def cuts_of_files(folder: Path, count: int, side: int) -> np.ndarray:
+    """The same of all photographs in a folder."""
+    files = sorted(path for path in folder.iterdir() if path.suffix.lower() in (".jpeg", ".jpg", ".png"))
+    return _cuts([Image.open(file).convert("RGB") for file in files], count, side)
+
+
+def _cuts(opened: Sequence[Image.Image], count: int, side: int) -> np.ndarray:
     rng = np.random.default_rng(0)
-    opened = [Image.fromarray(getattr(data, name)()) for name in PHOTOGRAPHS]
     cuts = []
     for i in range(count):
         picture = opened[i % len(opened)]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
-from photographs import crops, photographs
+from photographs import crops, cuts_of_files, photographs
 from test_oracle import DETERMINISTIC, RANDOM, assert_alike, share_within_one
 
 from weatherproof import corrupt
 from weatherproof.corruptions import SEVERITIES
+from weatherproof.data import ArrayImages, open_data
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -38,8 +40,24 @@ def theirs(images: np.ndarray, name: str, severity: int) -> np.ndarray:
 @pytest.mark.parametrize("name", DETERMINISTIC)
 @pytest.mark.parametrize("side", [32, 224])
 def test_what_is_not_random_is_equal(side: int, name: str) -> None:
-    images = crops(64) if side == 32 else photographs(64, side)
-    for severity in SEVERITIES if side == 32 else (1, 5):
+    check_equal(name, crops(64) if side == 32 else photographs(16, side))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DETERMINISTIC)
+def test_what_is_not_random_is_equal_on_published_images(name: str, real_data: Path, real_cifar10: Path) -> None:
+    """64 photographs of ImageNet at 224 pixels, 64 test images of CIFAR-10."""
+    if not (real_data / "imagenet-samples").is_dir():
+        pytest.skip("$WEATHERPROOF_DATA holds no imagenet-samples")
+    check_equal(name, cuts_of_files(real_data / "imagenet-samples", 64, 224))
+    test_set = open_data("cifar10", real_data).test.images
+    assert isinstance(test_set, ArrayImages)
+    check_equal(name, test_set.pixels[:64].permute(0, 2, 3, 1).numpy())
+
+
+def check_equal(name: str, images: np.ndarray) -> None:
+    """At every severity, to within one of 255 for 99.5% of the values."""
+    for severity in SEVERITIES:
         ours = corrupt(images, name, severity, "imagenet")
         assert share_within_one(ours, theirs(images, name, severity)) >= 0.995, f"severity {severity}"
 

@@ -109,10 +109,3 @@ def test_what_is_random_is_alike_at_all_severities(name: str) -> None:
 @pytest.mark.parametrize("name", [*RANDOM, "motion_blur"])
 def test_what_is_random_is_alike_on_the_scale_of_tiny_imagenet(name: str) -> None:
     check_distribution(name, (3,), "tiny", photographs(512, 64))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["frost", "elastic_transform", "snow", "motion_blur", "spatter"])
-def test_what_is_random_is_alike_on_the_scale_of_imagenet(name: str) -> None:
-    # The others are held against a library on this scale (test_library.py). At 112 pixels, so that 512 take seconds.
-    check_distribution(name, (2, 5), "imagenet", photographs(512, 112))
