@@ -215,7 +215,7 @@ def corrupt_data(
     data = open_data(source, data_dir, size=size)
     images = data.split(split)
     used = scale_for(data.size, data.size) if scale == "auto" else scale
-    frost = frost_in_use(frost) if "frost" in names and frost in ("auto", "photographs") else frost
+    frost = frost_in_use(frost) if "frost" in names else "none"
     plan = Plan(source, split, len(images), names, chosen, used, seed, frost, __version__)
     write_corrupted(images, data.size, Path(out).expanduser(), plan, jobs, progress)
     return plan

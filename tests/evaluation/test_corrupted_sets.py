@@ -143,6 +143,19 @@ def test_a_folder_with_something_else_in_it_is_left_alone(npz: Path, tmp_path: P
     assert contents(tmp_path / "mine") == {"thesis.tex": b"dear"}
 
 
+@pytest.mark.parametrize(
+    ("side", "frost", "sentence"), [(12, "/nowhere", "there is no '/nowhere'"), (7, "auto", "at least 8x8 pixels")]
+)
+def test_what_a_corruption_complains_of_is_said_before_anything_is_written(
+    side: int, frost: str, sentence: str, tmp_path: Path
+) -> None:
+    images = bars(LABELS, 12)[:, :side, :side]
+    np.savez(tmp_path / "x.npz", x_train=images, y_train=LABELS, x_test=images, y_test=LABELS)
+    with pytest.raises(InputError, match=sentence):
+        corrupt_data(str(tmp_path / "x.npz"), tmp_path / "out", frost=frost)
+    assert not (tmp_path / "out").exists()
+
+
 def test_two_images_that_would_share_a_name_are_refused_before_anything_is_written(
     photos: Path, tmp_path: Path
 ) -> None:
@@ -223,18 +236,29 @@ def test_what_is_wrong_with_an_official_folder_is_said(case: str, tmp_path: Path
         read(official(tmp_path / "C", **changes))
 
 
-def test_a_truncated_file_is_named(tmp_path: Path) -> None:
+class NeverAsked(Brightest):
+    """A classifier that must not be run."""
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        raise AssertionError("something was computed")
+
+
+def test_truncated_files_are_named_all_at_once_before_anything_is_computed(tmp_path: Path) -> None:
     folder = official(tmp_path / "C")
     data = (folder / "fog.npy").read_bytes()
     (folder / "fog.npy").write_bytes(data[: len(data) // 2])
-    with pytest.raises(InputError, match=r"fog\.npy is truncated"):
-        read(folder)
+    (folder / "labels.npy").write_bytes(b"")
+    (folder / "contrast.npy").unlink()
+    with pytest.raises(InputError, match=r"lacks fog\.npy \(trunc.*, contrast\.npy, labels\.npy \(trunc.*nothing was"):
+        weatherproof.evaluate(
+            NeverAsked(), bars(LABELS, 12), LABELS, suite="corruptions", folder=folder, corruptions=["fog", "contrast"]
+        )
 
 
 def test_a_pickle_in_place_of_an_array_is_not_loaded(tmp_path: Path) -> None:
     folder = official(tmp_path / "C")
     np.save(folder / "fog.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
-    with pytest.raises(InputError, match=r"fog\.npy is truncated or not a \.npy file"):
+    with pytest.raises(InputError, match=r"fog\.npy \(truncated, or not a \.npy file"):
         read(folder)
 
 
@@ -251,5 +275,19 @@ def test_a_tree_of_images_is_read_with_group_folders_too(photos: Path, tmp_path:
     result = run_suite("corruptions", Brightest(), loader, {}, options)
     assert result.metrics["error/fog/1"].images == 5
     (tmp_path / "out/contrast/1/bee/024.JPEG").unlink()
-    with pytest.raises(InputError, match=r"lacks .*contrast/1/bee/024\.JPEG; nothing was measured"):
-        run_suite("corruptions", Brightest(), loader, {}, options)
+    (tmp_path / "out/weather/fog/1/ant/020.JPEG").write_bytes(b"")
+    with pytest.raises(
+        InputError, match=r"lacks .*fog/1/ant/020\.JPEG, .*contrast/1/bee/024\.JPEG; nothing was measured"
+    ):
+        run_suite("corruptions", NeverAsked(), loader, {}, options)
+
+
+def test_a_set_of_ours_says_how_it_was_made(npz: Path, tmp_path: Path) -> None:
+    corrupt_data(str(npz), tmp_path / "out", corruptions=["fog", "frost"], scale="tiny", seed=3, frost="procedural")
+    chosen = {"suite": "corruptions", "corruptions": ["fog"], "folder": tmp_path / "out"}
+    protocol = weatherproof.evaluate(Brightest(), bars(LABELS, 12), LABELS, **chosen).protocol
+    assert (protocol["scale"], protocol["corruption_seed"]) == ("tiny", 3) and "frost" not in protocol
+    chosen["corruptions"] = ["frost"]
+    assert weatherproof.evaluate(Brightest(), bars(LABELS, 12), LABELS, **chosen).protocol["frost"] == "procedural"
+    with pytest.raises(InputError, match="was made on the scale tiny; got a wish for cifar"):
+        weatherproof.evaluate(NeverAsked(), bars(LABELS, 12), LABELS, scale="cifar", **chosen)

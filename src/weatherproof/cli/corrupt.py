@@ -46,6 +46,6 @@ def run(parser: argparse.ArgumentParser, arguments: list[str]) -> int:
             progress=report,
         )
     if not known.quiet:
-        count = plan.images * len(plan.corruptions) * len(plan.severities)
-        console().print(f"{count:,} images in {known.output}; frost: {plan.frost}, scale: {plan.scale}")
+        count = plan.images * len(plan.conditions)
+        console().print(f"{count:,} images in {known.output}; scale: {plan.scale}, frost: {plan.frost}", markup=False)
     return 0

@@ -79,6 +79,7 @@ def write_corrupted(
     """
     in_memory = isinstance(images.images, ArrayImages)
     writer: Writer = Arrays(images, out, plan) if in_memory else Tree(images, size, out, plan)
+    _try(plan, torch.zeros(1, size, size, images.images.channels, dtype=torch.uint8))
     _claim(out, plan)
     total = len(images) * len(plan.conditions)
     units = writer.missing()
@@ -232,6 +233,12 @@ class Tree:
     def _target(self, i: int) -> Path:
         stem = Path(str(self.files.items[i])).stem if isinstance(self.files.items[i], Path) else f"{i:08}"
         return Path(self.images.classes[int(self.images.labels[i])]) / f"{stem}.JPEG"
+
+
+def _try(plan: Plan, pixels: Tensor) -> None:
+    """Whatever a corruption has to complain of, it says before anything is written."""
+    for name in plan.corruptions:
+        _corrupted(pixels, (name, plan.severities[0]), plan, torch.arange(1))
 
 
 def _corrupted(pixels: Tensor, condition: Condition, plan: Plan, numbers: Tensor) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from .accuracy import measuring, observe
 from .clean import accuracy_and_error
 from .findings import Findings
 from .metrics import expected_calibration_error, mean_corruption_error, relative_mean_corruption_error
-from .official import official_batches
+from .official import made_with, official_batches
 from .pictures import Album
 from .result import Metric
 
@@ -56,29 +57,33 @@ class Corruptions:
         return [(name, severity) for name in self.corruptions for severity in self.severities]
 
     def __call__(self, classifier: nn.Module, loader: Loader) -> Findings:
+        scale = self._scale(loader)
+        # What a folder lacks is said before anything is computed.
+        official = official_batches(self.folder, self.conditions, loader) if self.folder else iter(())
         observed = _Observed(len(loader.images), [None, *self.conditions])
         album = Album(loader.images, self.conditions)
         total, done = len(loader.images) * (1 + len(self.conditions)), 0
         with measuring(classifier):
-            for condition, images, labels, places in self._batches(loader):
+            for condition, images, labels, places in chain(self._batches(loader), official):
                 hits, confidences, predicted = observe(classifier, images, labels)
                 observed.add(condition, places, hits, confidences)
                 album.offer(condition, images, places, labels, predicted, confidences)
                 done += len(labels)
                 self.progress(done, total)
         return Findings(
-            _metrics(observed, self.conditions, self._scale(loader)),
+            _metrics(observed, self.conditions, scale),
             self._protocol(loader),
             {_name(condition): hits for condition, hits in observed.hits.items()},
             album.content(),
         )
 
     def _batches(self, loader: Loader) -> Iterator[tuple[Condition | None, Tensor, Tensor, Tensor]]:
-        """Batches of every condition, `None` for the images as they are: condition, images, labels, places."""
+        """Batches of every condition that is made here, `None` for the images as they are: condition, images, labels,
+        places."""
         # Files are opened once: all conditions of a batch come before the next batch.
         for batch in loader.epoch():
             yield None, batch.images, batch.labels, batch.indices
-            if self.folder is not None:
+            if self.folder:
                 continue
             numbers = loader.images.numbers[batch.indices]
             bytes_ = _as_bytes(batch.images).cpu()
@@ -88,11 +93,13 @@ class Corruptions:
                     recompress=self.recompress,
                 )  # fmt: skip
                 yield (name, severity), changed.permute(0, 3, 1, 2).to(loader.device), batch.labels, batch.indices
-        if self.folder is not None:
-            yield from official_batches(self.folder, self.conditions, loader)
 
     def _scale(self, loader: Loader) -> str:
-        return scale_for(loader.size, loader.size) if self.scale == "auto" else self.scale
+        """The scale that is asked for, that the folder was made on, or that images of this size go with."""
+        used = made_with(self.folder).get("scale", self.scale) if self.folder else self.scale
+        if self.scale not in ("auto", used):
+            raise InputError(f"{self.folder} was made on the scale {used}; got a wish for {self.scale}")
+        return scale_for(loader.size, loader.size) if used == "auto" else str(used)
 
     def _protocol(self, loader: Loader) -> dict[str, Any]:
         whole = set(CORRUPTIONS) <= set(self.corruptions) and set(SEVERITIES) <= set(self.severities)
@@ -102,8 +109,11 @@ class Corruptions:
             "severities": list(self.severities),
             "part": not whole,
         }
-        if self.folder is not None:
-            return {**facts, "corrupted": str(self.folder)}
+        if self.folder:
+            made = made_with(self.folder)
+            if "frost" not in self.corruptions:
+                made.pop("frost", None)
+            return {**facts, **made, "corrupted": str(self.folder)}
         if "frost" in self.corruptions:
             facts["frost"] = frost_in_use(self.frost)
         return {**facts, "corruption_seed": self.seed, "recompressed": self.recompress}

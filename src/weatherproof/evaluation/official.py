@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,11 +25,17 @@ def official_batches(
     """Batches of every condition: condition, images, labels, places in the loader's set.
 
     The set of the loader says which images are meant: all of the test set, or some. Everything that is missing is named
-    before anything is computed.
+    at once, before the first batch is asked for.
     """
     source = (
         _Arrays(folder, conditions, loader.images) if _has_arrays(folder) else _Tree(folder, conditions, loader.images)
     )
+    return _batches(source, conditions, loader)
+
+
+def _batches(
+    source: _Arrays | _Tree, conditions: Sequence[Condition], loader: Loader
+) -> Iterator[tuple[Condition, Tensor, Tensor, Tensor]]:
     for condition in conditions:
         part = loader.of(source.images(condition))
         for batch in part.epoch():
@@ -41,11 +48,12 @@ class _Arrays:
     def __init__(self, folder: Path, conditions: Sequence[Condition], clean: ImageSet) -> None:
         self.clean = clean
         names = dict.fromkeys(name for name, _ in conditions)
-        _complain_of(folder, [f"{name}.npy" for name in (*names, "labels") if not (folder / f"{name}.npy").is_file()])
-        labels = _load(folder / "labels.npy")
+        found = {name: _load(folder / f"{name}.npy") for name in (*names, "labels")}
+        _complain_of(folder, [f"{name}.npy{array}" for name, array in found.items() if isinstance(array, str)])
+        self.arrays = {name: array for name, array in found.items() if isinstance(array, np.ndarray)}
+        labels = self.arrays.pop("labels")
         self.severities = _severities(folder, [severity for _, severity in conditions])
         self.count = len(labels) // len(self.severities)
-        self.arrays = {name: _load(folder / f"{name}.npy") for name in names}
         _complain_of(
             folder,
             [
@@ -82,8 +90,7 @@ class _Tree:
         self.roots = {name: _root(folder, name) for name, _ in conditions}
         _complain_of(folder, [name for name, root in self.roots.items() if root is None])
         self.paths = {condition: self._paths(condition) for condition in conditions}
-        missing = [str(path) for paths in self.paths.values() for path in paths if not path.is_file()]
-        _complain_of(folder, missing)
+        _complain_of(folder, [str(path) for paths in self.paths.values() for path in paths if _is_empty(path)])
 
     def _paths(self, condition: Condition) -> list[Path]:
         assert isinstance(self.clean.images, FileImages)
@@ -97,6 +104,19 @@ class _Tree:
 
     def images(self, condition: Condition) -> ImageSet:
         return replace(self.clean, images=FileImages(self.paths[condition], self.clean.images.channels))
+
+
+def _is_empty(path: Path) -> bool:
+    return not path.is_file() or path.stat().st_size == 0
+
+
+def made_with(folder: Path) -> dict[str, Any]:
+    """What a set that `weatherproof corrupt` wrote says of itself: scale, frost, corruption_seed; else nothing."""
+    if not (folder / "protocol.json").is_file():
+        return {}
+    plan = read_json(folder / "protocol.json")
+    found = {"scale": plan.get("scale"), "frost": plan.get("frost"), "corruption_seed": plan.get("seed")}
+    return {key: value for key, value in found.items() if value is not None}
 
 
 def _severities(folder: Path, wanted: list[int]) -> list[int]:
@@ -118,12 +138,15 @@ def _root(folder: Path, name: str) -> Path | None:
     return next((path for path in (folder / name, *folder.glob(f"*/{name}")) if path.is_dir()), None)
 
 
-def _load(file: Path) -> np.ndarray:
+def _load(file: Path) -> np.ndarray | str:
+    """The mapped array, or in words why there is none."""
+    if not file.is_file():
+        return ""
     try:
         # Mode "c", a private mapping, since torch refuses memory that may not be written; the file stays as it is.
         array: np.ndarray = np.load(file, mmap_mode="c", allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"{file} is truncated or not a .npy file ({error})") from error
+        return f" (truncated, or not a .npy file: {error})"
     return array
 
 
