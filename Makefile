@@ -6,12 +6,12 @@ CORES := $(shell nproc 2>/dev/null || echo 2)
 # One test process per core with one thread each: two torch processes that share cores slow each other down tenfold.
 PYTEST := OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive $(BIN)/pytest -n $(CORES)
 
-.PHONY: help demo test test-slow test-all lint format types bench docs setup setup-dev clean
+.PHONY: help demo test test-slow test-all debian lint format types bench docs setup setup-dev clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
 
-demo: setup  ## train a classifier on photographs that come along, measure it, show the result
+demo: setup  ## train a classifier on photographs that come along, corrupt them, write a report to look at
 	$(BIN)/weatherproof demo
 
 test: setup-dev  ## the tests that take seconds each
@@ -21,6 +21,9 @@ test-slow: setup-dev  ## the tests that take longer
 	$(PYTEST) -m slow
 
 test-all: test test-slow  ## all tests
+
+debian:  ## Chromium and ImageMagick, for tests that skip without them (takes root)
+	scripts/install_debian
 
 lint: setup-dev  ## style and formatting
 	$(BIN)/ruff check .

@@ -1,17 +1,23 @@
-"""Measure the classic photographs of frost: where the numbers in `corruptions/ice.py` come from.
+"""Measure the classic photographs of frost: where the numbers in `corruptions/ice.py` come from, and whether they do.
 
 For each photograph: its mean colour, the two main directions in which its colours vary, and how much they vary along
-them in each octave of spatial frequency. Needs imagecorruptions-imaug.
+them in each octave of spatial frequency. For a trained classifier: its error at each severity through the photographs
+and through our own ice, which no classifier took part in drawing. Needs imagecorruptions-imaug.
 
     python scripts/measure_frost.py
+    python scripts/measure_frost.py runs/cifar10-desk-nominal --scale cifar
 """
 
 from __future__ import annotations
 
+import argparse
+
 import numpy as np
 import torch
 
-from weatherproof.corruptions.frost import PHOTOGRAPHS, _pictures
+from weatherproof.api import evaluate_on
+from weatherproof.corruptions import SEVERITIES
+from weatherproof.corruptions.frost import PHOTOGRAPHS, PROCEDURAL, _pictures
 from weatherproof.corruptions.ice import octaves
 
 
@@ -30,7 +36,26 @@ def measure(picture: np.ndarray) -> None:
         )
 
 
+def compare(run: str, scale: str) -> None:
+    """Print the error of a run under either frost."""
+    results = [
+        evaluate_on(run, suite="corruptions", corruptions=["frost"], scale=scale, frost=frost)
+        for frost in (PHOTOGRAPHS, PROCEDURAL)
+    ]
+    print(f"severity  {PHOTOGRAPHS}  {PROCEDURAL}  difference   (error in %, {results[0].protocol})")
+    for severity in SEVERITIES:
+        theirs, ours = (result[f"error/frost/{severity}"] for result in results)
+        print(f"{severity:8}  {theirs:11.2f}  {ours:10.2f}  {ours - theirs:+10.2f}")
+
+
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", nargs="?", help="of a classifier, to compare its errors")
+    parser.add_argument("--scale", default="auto")
+    known = parser.parse_args()
+    if known.run:
+        compare(known.run, known.scale)
+        return
     for picture in _pictures(PHOTOGRAPHS):
         measure(picture.numpy())
 

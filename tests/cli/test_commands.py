@@ -16,6 +16,7 @@ import yaml
 from PIL import Image
 from tiny import tiny_images, tiny_recipe, write_tiny_npz, write_tiny_recipe
 
+import weatherproof
 from weatherproof.cli.main import COMMANDS, main
 from weatherproof.training import Run, load_recipe, recipe_names
 
@@ -345,11 +346,16 @@ def test_a_classifier_that_does_not_fit_the_data_is_named(cli: Cli, tmp_path: Pa
     assert "cannot take images of shape (1, 1, 16, 16)" in err
 
 
+@pytest.mark.slow
 def test_demo_shows_a_result_goes_on_and_shows_it_again(cli: Cli) -> None:
     code, out, _ = cli("demo", "--epochs", 1)
     assert code == 0
-    assert "clean_accuracy" in out
-    assert (Path("runs/demo") / "result.json").is_file()
+    assert "mean_error" in out and "motion blur" in out
+    assert "look at it" in out and str(Path("runs/demo") / "report.html") in out
+    assert weatherproof.Result.load("runs/demo/result.json").protocol["corruptions"] == list(weatherproof.CORRUPTIONS)
+    page = Path("runs/demo/report.html").read_text(encoding="utf-8")
+    assert page.count("data:image/") >= 75
     weights = (Path("runs/demo") / "model.safetensors").stat().st_mtime_ns
-    assert cli("demo", "--epochs", 1)[0] == 0
+    code, again, _ = cli("demo", "--epochs", 1)
+    assert code == 0 and again == out
     assert (Path("runs/demo") / "model.safetensors").stat().st_mtime_ns == weights

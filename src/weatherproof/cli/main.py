@@ -14,7 +14,7 @@ from .. import __version__
 from ..errors import InputError, did_you_mean
 
 COMMANDS = {
-    "demo": "train and measure a classifier on the photographs that come along: a tour in two minutes",
+    "demo": "train a classifier on the photographs that come along, corrupt them, look at the report: a tour",
     "train": "train a classifier by recipe, or resume a run",
     "pretrain": "train a corruption network",
     "networks": "list the corruption networks",
