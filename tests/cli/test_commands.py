@@ -277,6 +277,15 @@ REFUSED = {
     "other classes": (["evaluate", "RUN", "--data", "photos10"], "tells 3 classes apart, but photos10 has 10"),
     "no limit": (["evaluate", "RUN", "--limit", "0"], "a limit is at least 1 image; got 0"),
     "unwritable": (["evaluate", "RUN", "-o", "RUN/model.json/x.json"], "cannot write"),
+    "severities": (["evaluate", "RUN", "--severities", "a"], "severities look like 3, 1,5 or 2-4; got 'a'"),
+    "bound": (["evaluate", "RUN", "--fail-above", "x"], "a bound looks like mean_error=30; got 'x'"),
+    "option of a suite": (["evaluate", "RUN", "--corruptions", "fog"], "--corruptions is for --suite corruptions"),
+    "unknown metric": (["evaluate", "RUN", "--quiet", "--fail-above", "clean_eror=3"], "did you mean 'clean_error'?"),
+    "no corrupted set": (["evaluate", "RUN", "--suite", "corruptions", "--corrupted", "no"], "there is no folder no"),
+    "unknown corruption": (["corrupt", "photos10", "out", "--corruptions", "frog"], "did you mean 'fog'?"),
+    "no processes": (["corrupt", "photos10", "out", "--jobs", "0"], "at least 1 process is needed; got 0"),
+    "no frost": (["corrupt", "photos10", "out", "--frost", "nowhere"], "there is no 'nowhere'"),
+    "nothing to compare": (["compare", "a.json", "b.json"], "cannot read a.json"),
     "recipes": (["recipes", "lst"], "invalid choice: 'lst'"),
     "copy to no yaml": (["recipes", "copy", "photos10/nominal", "mine.txt"], "ends in .yaml"),
 }
@@ -344,6 +353,31 @@ def test_a_classifier_that_does_not_fit_the_data_is_named(cli: Cli, tmp_path: Pa
     code, _, err = cli("train", "grey.yaml", "--device", "cpu")
     assert code == 2
     assert "cannot take images of shape (1, 1, 16, 16)" in err
+
+
+def test_corruptions_are_measured_compared_and_bounded(cli: Cli, trained: Path) -> None:
+    measure = ["evaluate", trained, "--suite", "corruptions", "--severities", "2-3"]
+    code, out, _ = cli(*measure, "--corruptions", "fog,contrast", "-o", "a.json", "--fail-above", "mean_error=100")
+    assert code == 0 and "fog" in out and "severity 3" in out and "part: True" in out
+    code, _, err = cli(*measure, "--corruptions", "contrast,fog", "-o", "b.json", "--fail-above", "mean_error=-1")
+    assert code == 1 and "mean_error is" in err and "above -1" in err
+    code, out, _ = cli("compare", "a.json", "b.json", "-o", "both.json")
+    assert code == 0 and "undecided" in out
+    found = json.loads(Path("both.json").read_text())["comparisons"]
+    assert [entry["name"] for entry in found] == ["clean_error", "mean_error", "error/fog", "error/contrast"]
+    assert all(entry["a"] == entry["b"] and entry["difference"]["value"] == 0 for entry in found)
+
+
+def test_a_corrupted_set_is_written_whatever_the_order_of_names_and_read_back(cli: Cli, trained: Path) -> None:
+    data = write_tiny_npz(Path("tiny.npz"))
+    for names in ("contrast,fog", "fog,contrast"):
+        code, out, _ = cli("corrupt", data, "tiny-C", "--corruptions", names, "--severities", "2,3")
+        assert code == 0 and "240 images in tiny-C; scale: cifar, frost: none" in out
+    options = ["--suite", "corruptions", "--corruptions", "contrast,fog", "--severities", "2-3", "--quiet"]
+    assert cli("evaluate", trained, "--data", data, *options, "-o", "made.json")[0] == 0
+    assert cli("evaluate", trained, "--data", data, *options, "--corrupted", "tiny-C", "-o", "read.json")[0] == 0
+    made, read = (weatherproof.Result.load(f"{name}.json") for name in ("made", "read"))
+    assert made.hits == read.hits and read.protocol["corrupted"] == "tiny-C"
 
 
 @pytest.mark.slow

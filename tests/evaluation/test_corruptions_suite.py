@@ -74,7 +74,7 @@ def test_each_number_has_an_interval_around_it(whole: Result) -> None:
 def test_a_part_says_so_and_agrees_with_the_whole(whole: Result) -> None:
     part = measured(corruptions=["fog", "noise"], severities=[5, 3])
     assert part.protocol["part"] and not whole.protocol["part"]
-    assert part.protocol["corruptions"] == ["fog", *CORRUPTIONS[:3]]
+    assert part.protocol["corruptions"] == [*CORRUPTIONS[:3], "fog"]
     assert part.protocol["severities"] == [3, 5]
     for name in part.protocol["corruptions"]:
         assert part[f"error/{name}/5"] == whole[f"error/{name}/5"]

@@ -59,7 +59,7 @@ def run(parser: argparse.ArgumentParser, arguments: list[str]) -> int:
             batch_size=known.batch_size,
             device=known.device,
             workers=known.workers,
-            **_options(known, report),
+            **_options(parser, known, report),
         )
     command = shlex.join(["weatherproof", "evaluate", *arguments])
     result = replace(result, protocol={**result.protocol, "command": command})
@@ -70,20 +70,20 @@ def run(parser: argparse.ArgumentParser, arguments: list[str]) -> int:
     return _verdict(known.fail_above, {name: metric.value for name, metric in result.metrics.items()})
 
 
-def _options(known: argparse.Namespace, report: Any) -> dict[str, Any]:
-    """The settings of the suite."""
-    if known.suite != "corruptions":
-        return {}
-    return {
-        "corruptions": known.corruptions,
-        "severities": known.severities,
-        "scale": known.scale,
-        "corruption_seed": known.corruption_seed,
-        "frost": known.frost,
-        "recompress": known.recompress,
-        "folder": known.corrupted,
-        "progress": report,
-    }
+# What an option of the suite is called in Python, where that is another name.
+RENAMED = {"corrupted": "folder"}
+OF_CORRUPTIONS = ("corruptions", "severities", "scale", "corruption_seed", "frost", "recompress", "corrupted")
+
+
+def _options(parser: argparse.ArgumentParser, known: argparse.Namespace, report: Any) -> dict[str, Any]:
+    """The settings of the suite; those of another one are refused."""
+    if known.suite == "corruptions":
+        options = {RENAMED.get(name, name): getattr(known, name) for name in OF_CORRUPTIONS}
+        return {**options, "progress": report}
+    given = [name for name in OF_CORRUPTIONS if getattr(known, name) != parser.get_default(name)]
+    if given:
+        raise InputError(f"--{given[0].replace('_', '-')} is for --suite corruptions; the suite is {known.suite}")
+    return {}
 
 
 def _bound(text: str) -> tuple[str, float]:
@@ -91,7 +91,7 @@ def _bound(text: str) -> tuple[str, float]:
     try:
         return name, float(value)
     except ValueError as error:
-        raise InputError(f"--fail-above looks like mean_error=30; got '{text}'") from error
+        raise argparse.ArgumentTypeError(f"a bound looks like mean_error=30; got '{text}'") from error
 
 
 def _verdict(bounds: list[tuple[str, float]], metrics: dict[str, float]) -> int:

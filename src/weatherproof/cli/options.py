@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ..errors import InputError
-
 
 def add_data_options(parser: argparse.ArgumentParser) -> None:
     """Where data lie, how much to say."""
@@ -44,6 +42,7 @@ def _numbers(text: str) -> list[int]:
     for part in _words(text):
         first, dash, last = part.partition("-")
         if not (first.isdigit() and (last.isdigit() or not dash)):
-            raise InputError(f"severities look like 3, 1,5 or 2-4; got '{text}'")
+            # argparse keeps the sentence of this one, but not of an InputError, which is a ValueError
+            raise argparse.ArgumentTypeError(f"severities look like 3, 1,5 or 2-4; got '{text}'")
         found += range(int(first), int(last or first) + 1)
     return found

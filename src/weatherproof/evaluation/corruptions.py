@@ -200,18 +200,18 @@ def _calibration(name: str, observed: _Observed, conditions: Sequence[Condition 
 
 
 def known_corruptions(names: Sequence[str]) -> tuple[str, ...]:
-    """The names, checked; "all" is the 15 and "extra" the 4, and a group's name its members."""
+    """The names, checked, in their usual order; "all" is the 15 and "extra" the 4, and a group's name its members."""
     groups = {"all": CORRUPTIONS, "extra": EXTRA_CORRUPTIONS, **GROUPS}
-    found: dict[str, None] = {}
+    found: set[str] = set()
     for name in names:
         if name not in groups and name not in (*CORRUPTIONS, *EXTRA_CORRUPTIONS):
             raise InputError(
                 f"there is no corruption '{name}'{did_you_mean(name, (*CORRUPTIONS, *EXTRA_CORRUPTIONS, *groups))}"
             )
-        found |= dict.fromkeys(groups.get(name, (name,)))
+        found.update(groups.get(name, (name,)))
     if not found:
         raise InputError("name at least one corruption")
-    return tuple(found)
+    return tuple(name for name in (*CORRUPTIONS, *EXTRA_CORRUPTIONS) if name in found)
 
 
 def known_severities(severities: Sequence[int]) -> tuple[int, ...]:
