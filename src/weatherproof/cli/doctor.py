@@ -12,7 +12,8 @@ REQUIRED = (
 )  # fmt: skip
 EXTRAS = {
     "datasets": "Hugging Face data sets, hf:NAME: pip install 'weatherproof[datasets]'",
-    "imagecorruptions-imaug": "photographs of ice for frost: pip install 'weatherproof[frost]'",
+    "imagecorruptions-imaug": "the classic photographs of frost; without them ice of our own: "
+    "pip install 'weatherproof[frost]'",
 }
 
 
