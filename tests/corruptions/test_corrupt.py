@@ -105,6 +105,19 @@ def test_severities_and_seeds_differ(name: str) -> None:
     assert random == (name not in {*deterministic, "jpeg_compression"})
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no CUDA device here")
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("scale", SCALES)
+def test_a_cuda_device_gives_what_a_processor_gives(scale: str, name: str) -> None:
+    """Up to rounding; the draws are the same, since they are computed from integers."""
+    images = torch.from_numpy(crops(8))
+    for severity in SEVERITIES:
+        there = corrupt(images.cuda(), name, severity, scale)
+        assert there.device.type == "cuda"
+        apart = (there.cpu().int() - corrupt(images, name, severity, scale).int()).abs()
+        assert (apart <= 1).double().mean() >= 0.995, f"severity {severity}"
+
+
 def test_images_of_a_set_have_draws_of_their_own() -> None:
     same = np.repeat(crops(1), 50, axis=0)
     changed = corrupt(same, "gaussian_noise", 3)
