@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest, bootstrap
+from scipy.stats import binomtest, bootstrap, ttest_1samp
 
 from weatherproof.errors import InputError
-from weatherproof.measures import Interval, paired_bootstrap, wilson
+from weatherproof.measures import Interval, paired_bootstrap, paired_over_seeds, wilson
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95, 0.99])
@@ -141,3 +141,43 @@ def test_at_least_one_draw() -> None:
     with pytest.raises(InputError, match="at least 1 draw; got 0"):
         paired_bootstrap([1], [2], draws=0)
     assert paired_bootstrap([1], [2], draws=1) == Interval(-1, -1, -1)
+
+
+@given(st.integers(2, 6), st.integers(0, 10**6))
+def test_over_trainings_without_images_to_doubt_it_is_students_t(trainings: int, seed: int) -> None:
+    """Every image says the same: what is left is the t interval of the trainings' means."""
+    means = np.random.default_rng(seed).normal(1, 2, trainings)
+    (interval,) = paired_over_seeds(np.repeat(means, 5).reshape(trainings, 5, 1), draws=100)
+    expected = ttest_1samp(means, 0).confidence_interval(0.95)
+    assert interval.value == pytest.approx(means.mean())
+    width = expected.high - expected.low
+    assert interval.low == pytest.approx(expected.low, abs=0.05 * width)
+    assert interval.high == pytest.approx(expected.high, abs=0.05 * width)
+
+
+def test_over_one_training_it_is_the_paired_bootstrap() -> None:
+    a, b = outcomes(200)
+    assert paired_over_seeds((a - b)[None, :, None], draws=500) == [paired_bootstrap(a, b, draws=500)]
+
+
+def test_over_trainings_and_images_it_covers_the_truth_and_resampling_trainings_would_not() -> None:
+    """Three trainings that differ more than images do, a true difference of 0: the interval should leave it out once in
+    20 times. Resampling the three leaves it out four times as often, and more."""
+    generator = np.random.default_rng(0)
+    trials, covered, covered_by_resampling = 500, 0, 0
+    for trial in range(trials):
+        differences = generator.normal(0, 1, (3, 1, 1)) + generator.normal(0, 2, (1, 40, 1))
+        (interval,) = paired_over_seeds(differences, draws=300, seed=trial)
+        covered += interval.low <= 0 <= interval.high
+        seeds, images = generator.integers(0, 3, (300, 3)), generator.integers(0, 40, (300, 40))
+        drawn = [differences[np.ix_(s, i)].mean() for s, i in zip(seeds, images, strict=True)]
+        low, high = np.quantile(drawn, [0.025, 0.975])
+        covered_by_resampling += low <= 0 <= high
+    assert 0.925 <= covered / trials <= 0.975
+    assert covered_by_resampling / trials < 0.85
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (0, 4, 1), (3, 0, 1), (3, 4, 0)])
+def test_differences_of_another_shape_are_refused(shape: tuple[int, ...]) -> None:
+    with pytest.raises(InputError, match="wanted differences"):
+        paired_over_seeds(np.zeros(shape))

@@ -16,7 +16,7 @@ from ..errors import InputError, did_you_mean
 from ..specs import construct
 from .accuracy import accuracy, hits, measuring
 from .clean import Clean
-from .compare import Comparison, compare
+from .compare import Comparison, compare, compare_trainings
 from .corruptions import Corruptions
 from .findings import Findings
 from .result import Metric, Result, pack_hits, unpack_hits
@@ -52,5 +52,5 @@ def run_suite(
 
 __all__ = [
     "SUITES", "Clean", "Comparison", "Corruptions", "Evaluator", "Findings", "Metric", "Result", "accuracy", "compare",
-    "hits", "measuring", "run_suite", "unpack_hits",
+    "compare_trainings", "hits", "measuring", "run_suite", "unpack_hits",
 ]  # fmt: skip

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from ..measures import Interval, paired_bootstrap
+from ..measures import Interval, paired_over_seeds
 from .corruptions import standard_ones
 from .result import Result, unpack_hits
 
@@ -35,26 +36,44 @@ class Comparison:
 def compare(a: Result, b: Result, draws: int = 2_000) -> list[Comparison]:
     """Paired differences of each corruption that both results hold, of their mean, and on clean images; results that
     were not measured on the same images in the same way are refused."""
+    return compare_trainings([(a, b)], draws)
+
+
+def compare_trainings(pairs: Sequence[tuple[Result, Result]], draws: int = 2_000) -> list[Comparison]:
+    """As `compare`, of two methods that were trained several times each: one pair of results for each seed.
+
+    The intervals then are over trainings and images.
+    """
+    results = [result for pair in pairs for result in pair]
+    for result in results[1:]:
+        _check_alike(results[0], result)
+    groups = _groups([name for name in results[0].hits if all(name in result.hits for result in results)])
+    ours, theirs = (np.stack([_errors(pair[side], groups) for pair in pairs]) for side in (0, 1))  # (S, N, groups)
+    intervals = paired_over_seeds(ours - theirs, draws=draws)
+    means = zip(groups, ours.mean(axis=(0, 1)).tolist(), theirs.mean(axis=(0, 1)).tolist(), intervals, strict=True)
+    return [Comparison(*entry) for entry in means]
+
+
+def _check_alike(a: Result, b: Result) -> None:
     changed = [key for key in sorted({*a.protocol, *b.protocol} - FREE) if a.protocol.get(key) != b.protocol.get(key)]
     if changed:
         ours, theirs = a.protocol.get(changed[0]), b.protocol.get(changed[0])
         raise InputError(f"the results cannot be compared: they differ in {changed[0]} ({ours} and {theirs})")
-    errors = {name: (_errors(a.hits[name]), _errors(b.hits[name])) for name in a.hits if name in b.hits}
-    if not errors:
+
+
+def _groups(names: list[str]) -> dict[str, list[str]]:
+    """What is compared, and the conditions that it is a mean over."""
+    if not names:
         raise InputError("the results have nothing in common that is kept image by image")
-    conditions = {(name.split("/")[1], int(name.split("/")[2])): name for name in errors if name != "clean"}
+    conditions = {(name.split("/")[1], int(name.split("/")[2])): name for name in names if name != "clean"}
     standard = [conditions[condition] for condition in standard_ones(list(conditions))]
-    groups = {"clean_error": [name for name in errors if name == "clean"], "mean_error": standard}
+    groups = {"clean_error": [name for name in names if name == "clean"], "mean_error": standard}
     for (corruption, _), name in conditions.items():
         groups.setdefault(f"error/{corruption}", []).append(name)
-    return [_compared(name, [errors[key] for key in keys], draws) for name, keys in groups.items() if keys]
+    return {name: members for name, members in groups.items() if members}
 
 
-def _errors(packed: str) -> NDArray[np.float64]:
-    return np.where(unpack_hits(packed), 0.0, 100.0)
-
-
-def _compared(name: str, pairs: list[tuple[NDArray[np.float64], NDArray[np.float64]]], draws: int) -> Comparison:
-    a, b = (np.stack([pair[side] for pair in pairs]).mean(axis=0) for side in (0, 1))
-    difference = paired_bootstrap(a.tolist(), b.tolist(), draws=draws)
-    return Comparison(name, float(a.mean()), float(b.mean()), difference)
+def _errors(result: Result, groups: Mapping[str, list[str]]) -> NDArray[np.float64]:
+    """For each image, in percent, its error in each group: (N, groups)."""
+    wrong = {name: np.where(unpack_hits(packed), 0.0, 100.0) for name, packed in result.hits.items()}
+    return np.stack([np.mean([wrong[name] for name in members], axis=0) for members in groups.values()], axis=1)

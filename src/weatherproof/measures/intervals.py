@@ -11,6 +11,8 @@ import numpy as np
 from ..errors import InputError
 from ..randomness import seed_of
 
+T_DRAWS = 50_000  # of Student's t, whose tails are long where trainings are few
+
 
 @dataclass(frozen=True)
 class Interval:
@@ -51,13 +53,47 @@ def paired_bootstrap(
 def bootstrap_means(values: np.ndarray, confidence: float = 0.95, draws: int = 10_000, seed: int = 0) -> list[Interval]:
     """The mean of each column of (N, M) with its percentile bootstrap interval; all columns are resampled alike."""
     values = np.asarray(values, dtype=np.float64)
+    return _bounded(values.mean(axis=0), _bootstrapped(values, confidence, draws, seed), confidence)
+
+
+def paired_over_seeds(
+    differences: np.ndarray, confidence: float = 0.95, draws: int = 10_000, seed: int = 0
+) -> list[Interval]:
+    """The means of (S, N, M) over S trainings and N images, with an interval that both of them widen.
+
+    An entry is what two methods differ by, trained with one seed, on one image; each of the M columns is a quantity of
+    its own. Images are resampled, as in `bootstrap_means`; trainings come in by Student's t of their means,
+
+        mean + (bootstrapped mean - mean) + s / sqrt(S) * t_(S-1),   s^2 = sum_s (mean_s - mean)^2 / (S - 1),
+
+    since of two to five trainings resampling makes far too little: its interval of three holds the truth four times
+    out of five, not 19 out of 20. With S = 1 the interval is about that one training, and says nothing of others.
+    """
+    differences = np.asarray(differences, dtype=np.float64)
+    if differences.ndim != 3 or 0 in differences.shape:
+        raise InputError(f"wanted differences (trainings, images, quantities); got shape {differences.shape}")
+    trainings = len(differences)
+    means = differences.mean(axis=1)
+    drawn = _bootstrapped(differences.mean(axis=0), confidence, draws, seed)
+    if trainings > 1:
+        drawn = np.tile(drawn, (-(-T_DRAWS // draws), 1))
+        noise = np.random.default_rng(seed_of(seed, "trainings")).standard_t(trainings - 1, size=(len(drawn), 1))
+        drawn += noise * means.std(axis=0, ddof=1) / trainings**0.5
+    return _bounded(means.mean(axis=0), drawn, confidence)
+
+
+def _bootstrapped(values: np.ndarray, confidence: float, draws: int, seed: int) -> np.ndarray:
+    """(draws, M): means of the columns of (N, M) over images that are drawn with replacement."""
     if draws < 1 or len(values) == 0 or not np.isfinite(values).all():
         raise InputError(f"a bootstrap wants finite numbers and at least 1 draw; got {draws} draws")
     _normal_quantile(confidence)  # refuses a confidence outside (0, 1)
     generator = np.random.default_rng(seed_of(seed, "paired bootstrap"))
-    means = np.concatenate([_resampled_means(values, part, generator) for part in _parts(draws, len(values))])
-    bounds = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
-    return [Interval(*map(float, entry)) for entry in zip(values.mean(axis=0), *bounds, strict=True)]
+    return np.concatenate([_resampled_means(values, part, generator) for part in _parts(draws, len(values))])
+
+
+def _bounded(values: np.ndarray, drawn: np.ndarray, confidence: float) -> list[Interval]:
+    bounds = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
+    return [Interval(*map(float, entry)) for entry in zip(values, *bounds, strict=True)]
 
 
 def _resampled_means(values: np.ndarray, draws: int, generator: np.random.Generator) -> np.ndarray:
