@@ -150,12 +150,13 @@ class Loop:
 
     def _finish_epoch(self, epoch: int, moment: Moment) -> None:
         means = self._means()
+        seconds = round(now() - self._started, 3)  # of training: measuring and saving are not what it costs
         module = self.module_to_keep
         entry: dict[str, Any] = {"epoch": epoch + 1, "learning_rate": self.optimizer.param_groups[0]["lr"]}
         entry |= {f"train_{k}": 100 * v if k == "accuracy" else v for k, v in means.items()}
         self._check_weights()
         entry |= self.validate(module)
-        entry["seconds"] = round(now() - self._started, 3)
+        entry["seconds"] = seconds
         self.publish(module)
         self.run.record(entry)
         self.position = Position(epoch=epoch + 1)
