@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .networks.classifiers import classifier
     from .networks.classifiers.saved import load_classifier
     from .networks.corruption.saved import corruption_network
+    from .studies import study
     from .training import Recipe, Run, load_recipe
 
 # Loaded when first asked for, so that importing the package costs next to nothing.
@@ -39,13 +40,14 @@ _HOMES = {
     "psnr": "measures",
     "resume": "api",
     "ssim": "measures",
+    "study": "studies",
     "train": "api",
 }
 
 __all__ = [
     "CORRUPTIONS", "EXTRA_CORRUPTIONS", "InputError", "Recipe", "Result", "Run", "classifier", "compare", "corrupt",
     "corruption_network", "evaluate", "load_classifier", "load_recipe", "open_data", "pretrain", "psnr", "resume",
-    "ssim", "train",
+    "ssim", "study", "train",
 ]  # fmt: skip
 
 

@@ -22,6 +22,7 @@ COMMANDS = {
     "corrupt": "write a corrupted version of a data set, as CIFAR-10-C is one of CIFAR-10",
     "report": "a page to look at, from one or more results",
     "compare": "paired differences of two results",
+    "study": "run a table of recipes, seeds and measurements; cached and resumable",
     "recipes": "list, show, copy and validate recipes",
     "doctor": "what is installed here, and what it means",
 }

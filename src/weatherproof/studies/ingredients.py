@@ -1,0 +1,36 @@
+"""What a training depends on beside its recipe: the weights of networks that the recipe names."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from ..training import Recipe
+
+
+def ingredients(recipe: Recipe) -> dict[str, str]:
+    """A checksum for each network that the augmentation takes, shipped or in a file; a user's module has none."""
+    names = sorted(set(_texts(recipe.mapping()["augment"])))
+    files = {name: _weights(name) for name in names}
+    return {name: hashlib.sha256(file.read_bytes()).hexdigest()[:16] for name, file in files.items() if file}
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    for entry in value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ():
+        yield from _texts(entry)
+
+
+def _weights(name: str) -> Any:
+    """The file of weights that is meant by a name or a path, if there is one."""
+    shipped = resources.files("weatherproof") / "networks" / "corruption" / "weights" / f"{name}.safetensors"
+    if "/" not in name and shipped.is_file():
+        return shipped
+    path = Path(name).expanduser()
+    if path.is_dir():
+        path = path / "model.safetensors"
+    return path if path.suffix == ".safetensors" and path.is_file() else None
