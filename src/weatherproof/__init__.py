@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from .adversaries import AdversarialAugment, SSIMGuard
     from .api import evaluate, pretrain, resume, train
     from .corruptions import CORRUPTIONS, EXTRA_CORRUPTIONS, corrupt
     from .data import open_data
@@ -22,10 +23,12 @@ if TYPE_CHECKING:
 
 # Loaded when first asked for, so that importing the package costs next to nothing.
 _HOMES = {
+    "AdversarialAugment": "adversaries",
     "InputError": "errors",
     "Recipe": "training",
     "Result": "evaluation",
     "Run": "training",
+    "SSIMGuard": "adversaries",
     "classifier": "networks.classifiers",
     "compare": "evaluation",
     "corrupt": "corruptions",
@@ -45,9 +48,9 @@ _HOMES = {
 }
 
 __all__ = [
-    "CORRUPTIONS", "EXTRA_CORRUPTIONS", "InputError", "Recipe", "Result", "Run", "classifier", "compare", "corrupt",
-    "corruption_network", "evaluate", "load_classifier", "load_recipe", "open_data", "pretrain", "psnr", "resume",
-    "ssim", "study", "train",
+    "CORRUPTIONS", "EXTRA_CORRUPTIONS", "AdversarialAugment", "InputError", "Recipe", "Result", "Run", "SSIMGuard",
+    "classifier", "compare", "corrupt", "corruption_network", "evaluate", "load_classifier", "load_recipe",
+    "open_data", "pretrain", "psnr", "resume", "ssim", "study", "train",
 ]  # fmt: skip
 
 

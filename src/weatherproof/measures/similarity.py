@@ -20,13 +20,8 @@ def ssim(a: ImagesLike, b: ImagesLike) -> Tensor:
     channels and over the windows that lie wholly inside the image. Differentiable.
     """
     x, y = _pair(a, b)
-    if min(x.shape[2:]) < WINDOW:
-        raise InputError(f"SSIM needs images of at least {WINDOW}x{WINDOW}; got {x.shape[2]}x{x.shape[3]}")
-    # Five blurs give every local moment.
-    moments = blur(torch.cat([x, y, x * x, y * y, x * y]))
-    mean_x, mean_y, square_x, square_y, product = moments.chunk(5)
-    variance_x, variance_y = square_x - mean_x**2, square_y - mean_y**2
-    covariance = product - mean_x * mean_y
+    check_window(x)
+    mean_x, mean_y, variance_x, variance_y, covariance = moments(x, y)
     luminance = (2 * mean_x * mean_y + C1) / (mean_x**2 + mean_y**2 + C1)
     structure = (2 * covariance + C2) / (variance_x + variance_y + C2)
     return (luminance * structure).mean(dim=(1, 2, 3))
@@ -38,14 +33,27 @@ def psnr(a: ImagesLike, b: ImagesLike) -> Tensor:
     return -10 * torch.log10(((x - y) ** 2).mean(dim=(1, 2, 3)))
 
 
+def moments(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """Windowed means of x and y, their variances and their covariance; five blurs give them all."""
+    mean_x, mean_y, square_x, square_y, product = blur(torch.cat([x, y, x * x, y * y, x * y])).chunk(5)
+    return mean_x, mean_y, square_x - mean_x**2, square_y - mean_y**2, product - mean_x * mean_y
+
+
+def check_window(images: Tensor) -> None:
+    """Refuse images that the window does not fit into."""
+    if min(images.shape[2:]) < WINDOW:
+        raise InputError(f"SSIM needs images of at least {WINDOW}x{WINDOW}; got {images.shape[2]}x{images.shape[3]}")
+
+
 def blur(images: Tensor) -> Tensor:
     """Windowed means of NCHW images: the SSIM window at every place where it fits, (N, C, H - 10, W - 10)."""
     offsets = torch.arange(WINDOW, dtype=images.dtype, device=images.device) - WINDOW // 2
     window = torch.exp(-(offsets**2) / (2 * SIGMA**2))
     window = window / window.sum()
     planes = images.reshape(-1, 1, *images.shape[2:])
-    rows = functional.conv2d(planes, window.view(1, 1, 1, -1))
-    means = functional.conv2d(rows, window.view(1, 1, -1, 1))
+    with torch.autocast(images.device.type, enabled=False):  # variances are small differences of large numbers
+        rows = functional.conv2d(planes, window.view(1, 1, 1, -1))
+        means = functional.conv2d(rows, window.view(1, 1, -1, 1))
     return means.view(*images.shape[:2], *means.shape[2:])
 
 

@@ -1,0 +1,250 @@
+"""AdversarialAugment (Calian et al. 2021): the inner player moves the weights of a corruption network."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from ..errors import InputError
+from ..images import ImagesLike, as_labels, as_pixels, to_unit
+from ..randomness import seed_of
+from .ascent import Objective, ascend, step_rule
+from .chunks import chunk_size
+from .guard import SSIMGuard
+from .untouched import untouched
+from .weights import Blocks, WeightSpace
+
+Loss = Callable[[Tensor, Tensor], Tensor]
+"""Logits (B, classes) and labels (B,) to the loss of each example, (B,)."""
+
+
+def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
+    """Of each example, (B,)."""
+    return functional.cross_entropy(logits, labels, reduction="none")
+
+
+@dataclass(frozen=True)
+class Attack:
+    """Images (B, C, H, W), and what was measured of each example, (B,) each: the classifier's loss at the random
+    start (`loss_before`) and at `images` (`loss_after`), whether it is wrong about them (`fooled`), how far they are
+    from the clean ones (`ssim_distance`, 1 - SSIM) and whether the guard pulled them back (`guarded`)."""
+
+    images: Tensor
+    examples: dict[str, Tensor]
+
+    @property
+    def metrics(self) -> dict[str, Tensor]:
+        """Means over the examples, and the 95th percentile of the distances: scalars worth logging."""
+        if len(self.images) == 0:
+            return {}
+        means = {name: values.float().mean() for name, values in self.examples.items()}
+        if "ssim_distance" in self.examples:
+            means["ssim_distance_p95"] = self.examples["ssim_distance"].float().quantile(0.95)
+        return means
+
+
+class AdversarialAugment:
+    """``(classifier, images, labels) -> images``: for each image the worst that a corruption network makes of it when
+    its weights may move a little. Call it between augmentation and loss:
+
+        ada = AdversarialAugment(network)
+        images = ada(classifier, images, labels)
+
+    networks: a module from images in [0, 1] to images of the same shape, the name of a shipped one, or several of
+        these, which then share each batch equally.
+    radius: nu, how far each block of weights may move relative to its own norm; one, or one per network.
+    steps: of ascent; 0 leaves the random start.
+    rule: sign (the paper's), or normalized: each block along its own gradient.
+    step_size: of the rule; None is the paper's eta for sign, a quarter of the median block radius x 10 / steps, and
+        the whole of each block's radius for normalized.
+    guard: keeps images near the clean ones; None lets everything pass.
+    chunk: examples that are attacked together; peak memory follows it, the result does not. auto picks what is fast.
+    blocks: layer takes weight and bias of a layer as one block, tensor each on its own.
+    attack_mode: the mode the classifier is attacked in. In train mode BatchNorm makes examples of a chunk depend on
+        each other; its statistics are restored.
+    loss: logits and labels to the loss of each example.
+    """
+
+    def __init__(
+        self,
+        networks: nn.Module | str | Sequence[nn.Module | str] = "edsr",
+        radius: float | Sequence[float] = 0.015,
+        steps: int = 10,
+        rule: str = "sign",
+        step_size: float | None = None,
+        guard: SSIMGuard | None = SSIMGuard(0.3),  # noqa: B008  it has no state
+        chunk: int | Literal["auto"] = "auto",
+        blocks: Blocks = "layer",
+        attack_mode: Literal["eval", "train"] = "eval",
+        loss: Loss = cross_entropy,
+    ) -> None:
+        self.networks = _networks(networks)
+        self.radii = _radii(radius, len(self.networks))
+        if steps < 0:
+            raise InputError(f"an ascent has 0 steps or more; got {steps}")
+        if step_size is not None and not step_size > 0:
+            raise InputError(f"a step size is above 0; got {step_size}")
+        if chunk != "auto" and (isinstance(chunk, str) or chunk < 1):
+            raise InputError(f"a chunk is auto, or 1 example or more; got {chunk!r}")
+        if blocks not in ("layer", "tensor"):
+            raise InputError(f"a block is a layer or a tensor; got '{blocks}'")
+        if attack_mode not in ("eval", "train"):
+            raise InputError(f"attack_mode is eval or train; got '{attack_mode}'")
+        self.steps, self.rule, self.step_size = steps, rule, step_size
+        self.step = step_rule(rule, step_size, steps)
+        self.guard, self.chunk, self.blocks, self.attack_mode, self.loss = guard, chunk, blocks, attack_mode, loss
+        self._sizes: dict[Any, int] = {}
+
+    def __call__(
+        self,
+        classifier: nn.Module,
+        images: ImagesLike,
+        labels: Any,
+        generator: torch.Generator | None = None,
+        keys: Sequence[int] | None = None,
+    ) -> Tensor:
+        """Corrupted images, detached, on the device of `images`: float NCHW in [0, 1], or uint8 NHWC given.
+
+        One number is drawn from `generator` (torch's global one by default). What becomes of an example follows from
+        that number, the example's key (by default its position), its image and its label alone.
+        """
+        return self._attack(classifier, images, labels, generator, keys, measure=False).images
+
+    def attack(
+        self,
+        classifier: nn.Module,
+        images: ImagesLike,
+        labels: Any,
+        generator: torch.Generator | None = None,
+        keys: Sequence[int] | None = None,
+    ) -> Attack:
+        """The same images, and what was measured on the way: one more pass of the classifier, without gradients."""
+        return self._attack(classifier, images, labels, generator, keys, measure=True)
+
+    def _attack(
+        self, classifier: nn.Module, images: ImagesLike, labels: Any, generator: torch.Generator | None,
+        keys: Sequence[int] | None, measure: bool,
+    ) -> Attack:  # fmt: skip
+        pixels = to_unit(as_pixels(images)).detach()
+        clean = pixels.to(torch.promote_types(pixels.dtype, torch.float32)).contiguous()
+        targets = as_labels(labels, len(clean)).to(clean.device)
+        keys = range(len(clean)) if keys is None else [int(key) for key in keys]
+        if len(keys) != len(clean):
+            raise InputError(f"keys: got {len(keys)} for {len(clean)} images")
+        if len(clean) == 0:
+            return Attack(clean, {})
+        base = int(torch.randint(2**63 - 1, (), generator=generator, device=generator.device if generator else None))
+        training = self.attack_mode == "train"
+        with untouched(classifier, self.networks, training, clean.device, seed_of(base, "global")):
+            court = Court(classifier, targets, self.loss)
+            corrupted, before, size = torch.empty_like(clean), clean.new_zeros(len(clean)), 1
+            for number, share in enumerate(_shares(keys, base, len(self.networks))):
+                network, radius = self.networks[number], self.radii[number]
+                if len(share) == 0:
+                    continue
+                size = self._size(network, classifier, clean)
+                for part in torch.split(share, size):
+                    seeds = [seed_of(base, keys[position]) for position in part.tolist()]
+                    part = part.to(clean.device)
+                    space = WeightSpace(network, radius, clean[part], self.blocks)
+                    corrupted[part], before[part] = self._climb(space, court.losses_of(part), seeds)
+            return self._finish(clean, corrupted, before, court, 4 * size if measure else None)
+
+    def _size(self, network: nn.Module, classifier: nn.Module, images: Tensor) -> int:
+        if isinstance(self.chunk, int):
+            return self.chunk
+        case = (network, type(classifier), images.shape[1:], images.dtype, images.device)
+        if case not in self._sizes:
+            self._sizes[case] = chunk_size(network, classifier, images)
+        return self._sizes[case]
+
+    def _climb(self, space: WeightSpace, objective: Objective, seeds: list[int]) -> tuple[Tensor, Tensor]:
+        """The corrupted images, and the losses at the start (zeros without steps): the first step sees them anyway."""
+        seen: list[Tensor] = []
+
+        def watched(images: Tensor) -> Tensor:
+            losses = objective(images)
+            seen.append(losses.detach())
+            return losses
+
+        point = ascend(space, watched, space.start(seeds), self.steps, self.step)
+        with torch.no_grad():
+            return space.apply(point), seen[0] if seen else space.images.new_zeros(len(seeds))
+
+    @torch.no_grad()
+    def _finish(self, clean: Tensor, corrupted: Tensor, before: Tensor, court: Court, at_once: int | None) -> Attack:
+        examples: dict[str, Tensor] = {}
+        if self.guard is not None:
+            guarded = self.guard.examine(clean, corrupted)
+            corrupted = guarded.images
+            examples = {"ssim_distance": guarded.distance, "guarded": guarded.pulled_back}
+        if at_once is not None:
+            after, fooled = court.verdicts(corrupted, at_once)
+            examples |= {"loss_before": before if self.steps else after, "loss_after": after, "fooled": fooled}
+        return Attack(corrupted, examples)
+
+
+class Court:
+    """A classifier and the labels of a batch: the loss of images that stand for some of its examples."""
+
+    def __init__(self, classifier: nn.Module, labels: Tensor, loss: Loss) -> None:
+        self.classifier, self.labels, self.loss = classifier, labels, loss
+        self.highest = int(labels.max()) if len(labels) else -1
+
+    def losses_of(self, part: Tensor) -> Objective:
+        """The objective of the examples at these positions."""
+        return lambda images: self._judge(images, self.labels[part])[0]
+
+    def verdicts(self, images: Tensor, at_once: int) -> tuple[Tensor, Tensor]:
+        """Loss of each example, and whether the classifier is wrong about it: for the whole batch."""
+        pairs = zip(torch.split(images, at_once), torch.split(self.labels, at_once), strict=True)
+        losses, wrong = zip(*(self._judge(*pair) for pair in pairs), strict=True)
+        return torch.cat(losses), torch.cat(wrong)
+
+    def _judge(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        logits = self.classifier(images)
+        if not isinstance(logits, Tensor) or logits.ndim != 2 or len(logits) != len(images):
+            came = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
+            raise InputError(f"a classifier gives logits ({len(images)}, classes); got {came}")
+        if self.highest >= logits.shape[1]:
+            raise InputError(f"label {self.highest} is out of range for {logits.shape[1]} classes")
+        losses = self.loss(logits.to(torch.promote_types(logits.dtype, torch.float32)), labels)
+        if losses.shape != labels.shape:
+            raise InputError(f"a loss gives one number per example, ({len(labels)},); got {tuple(losses.shape)}")
+        return losses, logits.detach().argmax(dim=1) != labels
+
+
+def _shares(keys: Sequence[int], base: int, count: int) -> list[Tensor]:
+    """Positions of the examples that each of `count` networks gets: by turns, and each call starts with another."""
+    turns = (torch.as_tensor(list(keys), dtype=torch.int64) + seed_of(base, "turn") % count) % count
+    return [(turns == number).nonzero()[:, 0] for number in range(count)]
+
+
+def _networks(given: nn.Module | str | Sequence[nn.Module | str]) -> list[nn.Module]:
+    entries = [given] if isinstance(given, (nn.Module, str)) else list(given)
+    if not entries:
+        raise InputError("an adversary needs at least one corruption network")
+    return [_network(entry) for entry in entries]
+
+
+def _network(entry: nn.Module | str) -> nn.Module:
+    if isinstance(entry, nn.Module):
+        return entry
+    from ..networks.corruption.saved import corruption_network
+
+    return corruption_network(entry)
+
+
+def _radii(given: float | Sequence[float], count: int) -> list[float]:
+    radii = [float(given)] * count if isinstance(given, (int, float)) else [float(radius) for radius in given]
+    if len(radii) != count:
+        raise InputError(f"got {len(radii)} radii for {count} networks")
+    if not all(0 <= radius < math.inf for radius in radii):
+        raise InputError(f"a radius is 0 or more; got {given}")
+    return radii
