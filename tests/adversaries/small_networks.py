@@ -63,6 +63,30 @@ class Quantiser(nn.Module):
         return images + 0.3 * self.decode(quantised.permute(0, 3, 1, 2))
 
 
+class Menagerie(nn.Module):
+    """Layers of every kind: depthwise, dilated, 1x1, strided, transposed, one-dimensional, linear, scale and shift."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.wide = nn.Conv2d(3, 8, 1)
+        self.depthwise = nn.Conv2d(8, 8, 3, padding=1, groups=8)
+        self.dilated = nn.Conv2d(8, 8, 3, padding=2, dilation=2, groups=2)
+        self.scale = nn.GroupNorm(2, 8)
+        self.down = nn.Conv2d(8, 16, 5, stride=2, padding=2)
+        self.rows = nn.Conv1d(16, 16, 3, padding=1)
+        self.mix = nn.Linear(16, 16)
+        self.up = nn.ConvTranspose2d(16, 16, 4, stride=2, padding=1, groups=16)
+        self.narrow = nn.Conv2d(16, 3, 3, padding=1, bias=False)
+        self.shift = nn.Parameter(torch.zeros(3, 1, 1))
+
+    def forward(self, images: Tensor) -> Tensor:
+        features = self.scale(torch.tanh(self.dilated(self.depthwise(self.wide(images)))))
+        features = self.down(features)
+        flat = self.rows(features.flatten(2))
+        mixed = self.mix(flat.transpose(1, 2)).transpose(1, 2).reshape(features.shape)
+        return images + 0.3 * torch.tanh(self.narrow(self.up(mixed)) + self.shift)
+
+
 class Looker(SuperResolver):
     """One that looks at values, which vmap forbids."""
 
@@ -87,6 +111,7 @@ NETWORKS: dict[str, Callable[[], nn.Module]] = {
     "super-resolver": SuperResolver,
     "auto-encoder": AutoEncoder,
     "quantiser": Quantiser,
+    "menagerie": Menagerie,
 }
 
 

@@ -56,13 +56,13 @@ def test_it_is_the_written_out_algorithm(classifier: nn.Module, name: str, rule:
         assert (own - image).abs().max() > 1e-3
 
 
+@pytest.mark.parametrize("chunk", [1, 6])
 @pytest.mark.parametrize("name", NETWORKS)
-def test_it_is_the_written_out_algorithm_in_single_precision(classifier: nn.Module, name: str) -> None:
+def test_it_is_the_written_out_algorithm_in_single_precision(classifier: nn.Module, name: str, chunk: int) -> None:
     network = trained_like(NETWORKS[name]())
     images, labels = batch()
-    found = AdversarialAugment(network, 0.05, steps=2, rule="normalized", guard=None)(
-        classifier, images, labels, seeded()
-    )
+    ada = AdversarialAugment(network, 0.05, steps=2, rule="normalized", guard=None, chunk=chunk)
+    found = ada(classifier, images, labels, seeded())
     assert found.dtype == torch.float32
     for image, label, seed, own in zip(images, labels, example_seeds(6), found, strict=True):
         expected = algorithm_1(classifier, network, image, int(label), 0.05, 2, "normalized", seed)
@@ -235,9 +235,10 @@ def test_it_climbs_also_where_gradients_are_off(classifier: nn.Module) -> None:
     assert torch.equal(found, ada(classifier, images, labels, seeded())) and not found.requires_grad
 
 
-def test_low_precision_reaches_nearly_the_same(classifier: nn.Module) -> None:
+@pytest.mark.parametrize("name", NETWORKS)
+def test_low_precision_reaches_nearly_the_same(classifier: nn.Module, name: str) -> None:
     images, labels = batch(32)
-    ada = AdversarialAugment(trained_like(SuperResolver()), 0.05, 3, "normalized", guard=None)
+    ada = AdversarialAugment(trained_like(NETWORKS[name]()), 0.05, 3, "normalized", guard=None)
     full = ada.attack(classifier, images, labels, seeded())
     with torch.autocast("cpu", dtype=torch.bfloat16):
         low = ada.attack(classifier, images, labels, seeded())

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
+from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 from ..errors import InputError
@@ -89,23 +90,44 @@ class WeightSpace:
         return point
 
     def _laid_out(self, weights: Tensor) -> Tensor:
-        """Channels last is what oneDNN is fast with, in float32; torch's own convolutions of float64 on a CPU compute
-        wrong gradients of grouped weights that lie so (2.13)."""
-        return weights if self.images.dtype == torch.float32 else weights.contiguous()
+        return weights if self._channels_last else weights.contiguous()
+
+    @property
+    def _channels_last(self) -> bool:
+        """Whether oneDNN will take the convolutions, which is fastest with channels last.
+
+        Where it does not, torch's own take over, and those compute wrong gradients of grouped weights that lie so
+        (2.13, float64: the weight's gradient, when the batch dimension is 1 and its stride is not the full one).
+        """
+        device = self.images.device.type
+        low = device == "cpu" and torch.is_autocast_enabled(device)
+        return (
+            device == "cpu"
+            and self.images.dtype == torch.float32
+            and bool(torch.backends.mkldnn.enabled)
+            and torch._C._has_mkldnn
+            and (not low or bool(torch.ops.mkldnn._is_mkldnn_bf16_supported()))
+        )
 
     def _forward(self, weights: dict[str, Tensor]) -> Tensor:
+        if len(self.images) == 1:  # a plain call is faster, and every module can take it
+            return self._each(weights)
         try:
             images: Tensor = vmap(self._corrupt, randomness="different")(weights, self.images)
             return images
         except torch.OutOfMemoryError:
             raise
-        except RuntimeError as error:  # a module that looks at values, say: one example at a time, any will do
-            each = zip(*(weight.unbind() for weight in weights.values()), strict=True)
-            pairs = zip(each, self.images, strict=True)
-            images = torch.stack([self._corrupt(dict(zip(weights, own, strict=True)), image) for own, image in pairs])
+        except RuntimeError as error:  # a module that looks at values, say
+            images = self._each(weights)
             name, reason = type(self.network).__name__, str(error).splitlines()[0]
             warnings.warn(f"{name} takes one example at a time, which is slow: vmap says '{reason}'", stacklevel=2)
             return images
+
+    def _each(self, weights: dict[str, Tensor]) -> Tensor:
+        """One example after the other."""
+        own = zip(*(values.unbind() for values in weights.values()), strict=True)
+        pairs = zip(own, self.images, strict=True)
+        return torch.stack([self._corrupt(dict(zip(weights, values, strict=True)), image) for values, image in pairs])
 
     def _corrupt(self, weights: dict[str, Tensor], image: Tensor) -> Tensor:
         """One example through its own network; vmap makes grouped convolutions of it."""
@@ -139,29 +161,35 @@ def perturbed_blocks(network: nn.Module, blocks: Blocks) -> list[dict[str, nn.Pa
 
 class autocasting(TorchFunctionMode):  # noqa: N801  it is used like torch.autocast
     """The caller's autocast inside vmap, where torch's own has no effect: convolutions and products of matrices run in
-    the lower precision, everything else in what it is given."""
+    the lower precision, normalisation in float32, everything else in what it is given."""
 
-    HEAVY = frozenset(
+    LOW = frozenset(
         {
             torch.conv1d, torch.conv2d, torch.conv3d, torch.conv_transpose1d, torch.conv_transpose2d,
-            torch.conv_transpose3d, torch.nn.functional.linear, torch.matmul, torch.Tensor.matmul,
-            torch.Tensor.__matmul__, torch.mm, torch.bmm, torch.addmm, torch.baddbmm,
+            torch.conv_transpose3d, torch.matmul, torch.mm, torch.bmm, torch.addmm, torch.baddbmm, torch.Tensor.matmul,
+            torch.Tensor.__matmul__, functional.linear,
         }
     )  # fmt: skip
+    FULL = frozenset({functional.batch_norm, functional.group_norm, functional.instance_norm, functional.layer_norm})
 
     def __init__(self, device_type: str) -> None:
         super().__init__()
         on = torch.is_autocast_enabled(device_type)
-        self.dtype = torch.get_autocast_dtype(device_type) if on else None
+        self.low = torch.get_autocast_dtype(device_type) if on else None
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        if self.dtype is not None and func in self.HEAVY:
-            args = [self._lower(value) for value in args]
-            kwargs = {name: self._lower(value) for name, value in (kwargs or {}).items()}
-        return func(*args, **(kwargs or {}))
+        kwargs = kwargs or {}
+        if self.low is not None and func in self.LOW:
+            return self._run(func, torch.float32, self.low, args, kwargs)
+        if self.low is not None and func in self.FULL:
+            return self._run(func, self.low, torch.float32, args, kwargs)
+        return func(*args, **kwargs)
 
-    def _lower(self, value: Any) -> Any:
-        return value.to(self.dtype) if isinstance(value, Tensor) and value.dtype == torch.float32 else value
+    def _run(self, func: Any, source: torch.dtype, target: torch.dtype, args: Any, kwargs: Any) -> Any:
+        def cast(value: Any) -> Any:
+            return value.to(target) if isinstance(value, Tensor) and value.dtype == source else value
+
+        return func(*map(cast, args), **{name: cast(value) for name, value in kwargs.items()})
 
 
 def _plain(parameter: nn.Parameter, images: Tensor) -> Tensor:
