@@ -48,6 +48,7 @@ def _entry(name: str, thing: Any) -> str:
         return textwrap.fill(", ".join(f"`{entry}`" for entry in thing), 110) + "\n"
     # Annotations are kept as text, which the signature shows in quotes.
     text = "" if _is_error(thing) else re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(inspect.signature(thing)))
+    text = re.sub(r"<function (\w+) at 0x[0-9a-f]+>", r"\1", text)
     signature = _block(name + text, "python") if text else ""
     return f"{signature}\n{inspect.getdoc(thing)}\n"
 

@@ -61,7 +61,7 @@ def construct(target: Callable[..., Any], arguments: Mapping[str, Any], where: s
     Text is converted to what the annotation asks for, as on a command line; what is annotated with `Any`, or not at
     all, arrives as it was given. Raises `InputError`, naming the argument.
     """
-    _check_names(target, arguments, where)
+    check_names(target, arguments, where)
     as_given = _as_given(target, arguments, where)
     return target(**as_given, **_typed(target, arguments, {*as_given}, where))
 
@@ -85,7 +85,8 @@ def accepts(target: Callable[..., Any], name: str) -> bool:
     return name in inspect.signature(target).parameters
 
 
-def _check_names(target: Callable[..., Any], arguments: Mapping[str, Any], where: str) -> None:
+def check_names(target: Callable[..., Any], arguments: Mapping[str, Any], where: str) -> None:
+    """Refuse arguments that `target` does not take, and those it needs that are missing."""
     parameters = inspect.signature(target).parameters
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
         return

@@ -4,13 +4,15 @@
 """
 
 from collections.abc import Callable
-from typing import Any
 
-from .ada import AdversarialAugment, Attack
+from .ada import AdversarialAugment
 from .ascent import ascend
+from .attack import Adversary, Attack
 from .guard import Guarded, SSIMGuard
 from .weights import WeightSpace
 
-ADVERSARIES: dict[str, Callable[..., Any]] = {"ada": AdversarialAugment}
+ADVERSARIES: dict[str, Callable[..., Adversary]] = {"ada": AdversarialAugment}
 
-__all__ = ["ADVERSARIES", "AdversarialAugment", "Attack", "Guarded", "SSIMGuard", "WeightSpace", "ascend"]
+__all__ = [
+    "ADVERSARIES", "AdversarialAugment", "Adversary", "Attack", "Guarded", "SSIMGuard", "WeightSpace", "ascend",
+]  # fmt: skip

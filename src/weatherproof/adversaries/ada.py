@@ -3,50 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from ..errors import InputError
 from ..images import ImagesLike, as_labels, as_pixels, to_unit
+from ..networks.corruption.saved import corruption_network, load_network
 from ..randomness import seed_of
 from .ascent import Objective, ascend, step_rule
+from .attack import Attack, Stopwatch
 from .chunks import chunk_size
 from .guard import SSIMGuard
+from .judge import Judge, Loss, cross_entropy
 from .untouched import untouched
 from .weights import Blocks, WeightSpace
-
-Loss = Callable[[Tensor, Tensor], Tensor]
-"""Logits (B, classes) and labels (B,) to the loss of each example, (B,)."""
-
-
-def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
-    """Of each example, (B,)."""
-    return functional.cross_entropy(logits, labels, reduction="none")
-
-
-@dataclass(frozen=True)
-class Attack:
-    """Images (B, C, H, W), and what was measured of each example, (B,) each: the classifier's loss at the random
-    start (`loss_before`) and at `images` (`loss_after`), whether it is wrong about them (`fooled`), how far they are
-    from the clean ones (`ssim_distance`, 1 - SSIM) and whether the guard pulled them back (`guarded`)."""
-
-    images: Tensor
-    examples: dict[str, Tensor]
-
-    @property
-    def metrics(self) -> dict[str, Tensor]:
-        """Means over the examples, and the 95th percentile of the distances: scalars worth logging."""
-        if len(self.images) == 0:
-            return {}
-        means = {name: values.float().mean() for name, values in self.examples.items()}
-        if "ssim_distance" in self.examples:
-            means["ssim_distance_p95"] = self.examples["ssim_distance"].float().quantile(0.95)
-        return means
 
 
 class AdversarialAugment:
@@ -56,14 +30,14 @@ class AdversarialAugment:
         ada = AdversarialAugment(network)
         images = ada(classifier, images, labels)
 
-    networks: a module from images in [0, 1] to images of the same shape, the name of a shipped one, or several of
-        these, which then share each batch equally.
+    networks: a module from images in [0, 1] to images of the same shape, the name of a shipped one, the run or file of
+        a trained one, or several of these, which then share each batch equally.
     radius: nu, how far each block of weights may move relative to its own norm; one, or one per network.
     steps: of ascent; 0 leaves the random start.
     rule: sign (the paper's), or normalized: each block along its own gradient.
     step_size: of the rule; None is the paper's eta for sign, a quarter of the median block radius x 10 / steps, and
         the whole of each block's radius for normalized.
-    guard: keeps images near the clean ones; None lets everything pass.
+    guard: keeps images near the clean ones; a number is the threshold of an exact one, None lets everything pass.
     chunk: examples that are attacked together; peak memory follows it, the result does not. auto picks what is fast.
     blocks: layer takes weight and bias of a layer as one block, tensor each on its own.
     attack_mode: the mode the classifier is attacked in. In train mode BatchNorm makes examples of a chunk depend on
@@ -78,13 +52,17 @@ class AdversarialAugment:
         steps: int = 10,
         rule: str = "sign",
         step_size: float | None = None,
-        guard: SSIMGuard | None = SSIMGuard(0.3),  # noqa: B008  it has no state
+        guard: SSIMGuard | float | None = SSIMGuard(0.3),  # noqa: B008  it is frozen
         chunk: int | Literal["auto"] = "auto",
         blocks: Blocks = "layer",
         attack_mode: Literal["eval", "train"] = "eval",
         loss: Loss = cross_entropy,
     ) -> None:
-        self.networks = _networks(networks)
+        given = [networks] if isinstance(networks, (nn.Module, str)) else list(networks)
+        self.networks = [_network(entry) for entry in given]
+        self._ours = [network for network, entry in zip(self.networks, given, strict=True) if isinstance(entry, str)]
+        if not given:
+            raise InputError("an adversary needs at least one corruption network")
         self.radii = _radii(radius, len(self.networks))
         if steps < 0:
             raise InputError(f"an ascent has 0 steps or more; got {steps}")
@@ -98,7 +76,8 @@ class AdversarialAugment:
             raise InputError(f"attack_mode is eval or train; got '{attack_mode}'")
         self.steps, self.rule, self.step_size = steps, rule, step_size
         self.step = step_rule(rule, step_size, steps)
-        self.guard, self.chunk, self.blocks, self.attack_mode, self.loss = guard, chunk, blocks, attack_mode, loss
+        self.guard = SSIMGuard(guard) if isinstance(guard, (int, float)) else guard
+        self.chunk, self.blocks, self.attack_mode, self.loss = chunk, blocks, attack_mode, loss
         self._sizes: dict[Any, int] = {}
 
     def __call__(
@@ -140,9 +119,11 @@ class AdversarialAugment:
         if len(clean) == 0:
             return Attack(clean, {})
         base = int(torch.randint(2**63 - 1, (), generator=generator, device=generator.device if generator else None))
-        training = self.attack_mode == "train"
+        training, watch = self.attack_mode == "train", Stopwatch(clean.device)
+        for network in self._ours:
+            network.to(clean.device)
         with untouched(classifier, self.networks, training, clean.device, seed_of(base, "global")):
-            court = Court(classifier, targets, self.loss)
+            judge = Judge(classifier, targets, self.loss)
             corrupted, before, size = torch.empty_like(clean), clean.new_zeros(len(clean)), 1
             for number, share in enumerate(_shares(keys, base, len(self.networks))):
                 network, radius = self.networks[number], self.radii[number]
@@ -153,8 +134,9 @@ class AdversarialAugment:
                     seeds = [seed_of(base, keys[position]) for position in part.tolist()]
                     part = part.to(clean.device)
                     space = WeightSpace(network, radius, clean[part], self.blocks)
-                    corrupted[part], before[part] = self._climb(space, court.losses_of(part), seeds)
-            return self._finish(clean, corrupted, before, court, 4 * size if measure else None)
+                    corrupted[part], before[part] = self._climb(space, judge.losses_of(part), seeds)
+            watch.lap("ascent")
+            return self._finish(clean, corrupted, before, judge, 4 * size if measure else None, watch)
 
     def _size(self, network: nn.Module, classifier: nn.Module, images: Tensor) -> int:
         if isinstance(self.chunk, int):
@@ -178,46 +160,20 @@ class AdversarialAugment:
             return space.apply(point), seen[0] if seen else space.images.new_zeros(len(seeds))
 
     @torch.no_grad()
-    def _finish(self, clean: Tensor, corrupted: Tensor, before: Tensor, court: Court, at_once: int | None) -> Attack:
+    def _finish(
+        self, clean: Tensor, corrupted: Tensor, before: Tensor, judge: Judge, at_once: int | None, watch: Stopwatch
+    ) -> Attack:
         examples: dict[str, Tensor] = {}
         if self.guard is not None:
             guarded = self.guard.examine(clean, corrupted)
             corrupted = guarded.images
             examples = {"ssim_distance": guarded.distance, "guarded": guarded.pulled_back}
+        watch.lap("guard")
         if at_once is not None:
-            after, fooled = court.verdicts(corrupted, at_once)
+            after, fooled = judge.verdicts(corrupted, at_once)
             examples |= {"loss_before": before if self.steps else after, "loss_after": after, "fooled": fooled}
-        return Attack(corrupted, examples)
-
-
-class Court:
-    """A classifier and the labels of a batch: the loss of images that stand for some of its examples."""
-
-    def __init__(self, classifier: nn.Module, labels: Tensor, loss: Loss) -> None:
-        self.classifier, self.labels, self.loss = classifier, labels, loss
-        self.highest = int(labels.max()) if len(labels) else -1
-
-    def losses_of(self, part: Tensor) -> Objective:
-        """The objective of the examples at these positions."""
-        return lambda images: self._judge(images, self.labels[part])[0]
-
-    def verdicts(self, images: Tensor, at_once: int) -> tuple[Tensor, Tensor]:
-        """Loss of each example, and whether the classifier is wrong about it: for the whole batch."""
-        pairs = zip(torch.split(images, at_once), torch.split(self.labels, at_once), strict=True)
-        losses, wrong = zip(*(self._judge(*pair) for pair in pairs), strict=True)
-        return torch.cat(losses), torch.cat(wrong)
-
-    def _judge(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        logits = self.classifier(images)
-        if not isinstance(logits, Tensor) or logits.ndim != 2 or len(logits) != len(images):
-            came = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
-            raise InputError(f"a classifier gives logits ({len(images)}, classes); got {came}")
-        if self.highest >= logits.shape[1]:
-            raise InputError(f"label {self.highest} is out of range for {logits.shape[1]} classes")
-        losses = self.loss(logits.to(torch.promote_types(logits.dtype, torch.float32)), labels)
-        if losses.shape != labels.shape:
-            raise InputError(f"a loss gives one number per example, ({len(labels)},); got {tuple(losses.shape)}")
-        return losses, logits.detach().argmax(dim=1) != labels
+            watch.lap("judge")
+        return Attack(corrupted, examples, watch.seconds)
 
 
 def _shares(keys: Sequence[int], base: int, count: int) -> list[Tensor]:
@@ -226,19 +182,10 @@ def _shares(keys: Sequence[int], base: int, count: int) -> list[Tensor]:
     return [(turns == number).nonzero()[:, 0] for number in range(count)]
 
 
-def _networks(given: nn.Module | str | Sequence[nn.Module | str]) -> list[nn.Module]:
-    entries = [given] if isinstance(given, (nn.Module, str)) else list(given)
-    if not entries:
-        raise InputError("an adversary needs at least one corruption network")
-    return [_network(entry) for entry in entries]
-
-
 def _network(entry: nn.Module | str) -> nn.Module:
     if isinstance(entry, nn.Module):
         return entry
-    from ..networks.corruption.saved import corruption_network
-
-    return corruption_network(entry)
+    return load_network(entry) if Path(entry).expanduser().exists() else corruption_network(entry)
 
 
 def _radii(given: float | Sequence[float], count: int) -> list[float]:

@@ -34,6 +34,7 @@ class Guarded:
         return self.gamma < 1
 
 
+@dataclass(frozen=True)
 class SSIMGuard:
     """``(clean, corrupted) -> images``: where d = 1 - SSIM exceeds t, a point between the clean and the corrupted image
     takes the latter's place, x + gamma (x^ - x).
@@ -45,14 +46,17 @@ class SSIMGuard:
     reading: distance, or similarity_floor, where images keep SSIM >= t (the paper's text admits both).
     """
 
-    def __init__(self, threshold: float = 0.3, mode: Mode = "exact", reading: Reading = "distance") -> None:
-        if not 0 < threshold < 1:
-            raise InputError(f"the threshold of an SSIM guard lies between 0 and 1; got {threshold}")
-        if mode not in SEARCHES:
-            raise InputError(f"an SSIM guard has no mode '{mode}'{did_you_mean(mode, SEARCHES)}")
-        if reading not in ("distance", "similarity_floor"):
-            raise InputError(f"an SSIM guard reads its threshold as distance or similarity_floor; got '{reading}'")
-        self.threshold, self.mode, self.reading = threshold, mode, reading
+    threshold: float = 0.3
+    mode: Mode = "exact"
+    reading: Reading = "distance"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.threshold < 1:
+            raise InputError(f"the threshold of an SSIM guard lies between 0 and 1; got {self.threshold}")
+        if self.mode not in SEARCHES:
+            raise InputError(f"an SSIM guard has no mode '{self.mode}'{did_you_mean(self.mode, SEARCHES)}")
+        if self.reading not in ("distance", "similarity_floor"):
+            raise InputError(f"an SSIM guard reads its threshold as distance or similarity_floor; got '{self.reading}'")
 
     @property
     def limit(self) -> float:

@@ -174,15 +174,14 @@ class autocasting(TorchFunctionMode):  # noqa: N801  it is used like torch.autoc
 
     def __init__(self, device_type: str) -> None:
         super().__init__()
-        on = torch.is_autocast_enabled(device_type)
-        self.low = torch.get_autocast_dtype(device_type) if on else None
+        self.device_type = device_type
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if self.low is not None and func in self.LOW:
-            return self._run(func, torch.float32, self.low, args, kwargs)
-        if self.low is not None and func in self.FULL:
-            return self._run(func, self.low, torch.float32, args, kwargs)
+        if func in self.LOW and torch.is_autocast_enabled(self.device_type):  # a network may switch it off for a while
+            return self._run(func, torch.float32, torch.get_autocast_dtype(self.device_type), args, kwargs)
+        if func in self.FULL and torch.is_autocast_enabled(self.device_type):
+            return self._run(func, torch.get_autocast_dtype(self.device_type), torch.float32, args, kwargs)
         return func(*args, **kwargs)
 
     def _run(self, func: Any, source: torch.dtype, target: torch.dtype, args: Any, kwargs: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
+from ..adversaries import Adversary
 from ..augment import Augmentation
 from ..data import Batch, Loader
 from ..defences import Objective
@@ -56,7 +57,9 @@ class Loop:
         validate: Validate,
         publish: Publish,
         watch: Watch,
+        adversary: Adversary | None = None,
     ) -> None:
+        self.adversary = adversary
         self.fabric, self.objective, self.augmentation, self.loader = fabric, objective, augmentation, loader
         self.settings, self.seed, self.run, self.note = settings, seed, run, note
         self.validate, self.publish, self.watch = validate, publish, watch
@@ -102,10 +105,12 @@ class Loop:
         self._finish_epoch(epoch, self._moment(first, began))
 
     def _step(self, batch: Batch, epoch: int) -> None:
+        began = now()
         number = epoch * self.steps + self.position.step
         for group in self.optimizer.param_groups:
             group["lr"] = self.settings.learning_rate_at(number / self.steps)
         images = to_unit(self.augmentation(batch.images, stream(self.seed, "augment", number)))
+        images, metrics = self._attacked(images, batch.labels, number)
         images = images.contiguous(memory_format=self.layout)
         seed_global_generators(seed_of(self.seed, "global", number))  # dropout and its like
         parts = self.settings.accumulate
@@ -113,17 +118,28 @@ class Loop:
             share = len(part_images) / len(images)
             outcome = self.objective(self.module, part_images, part_labels)
             self.fabric.backward(outcome.loss * share)
-            self._add(outcome.loss.detach(), outcome.metrics, share)
+            self._losses.append(outcome.loss.detach())
+            self._add({"loss": outcome.loss.detach(), **outcome.metrics}, share)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         if self.average is not None:
             self.average.update_parameters(self.model)
+        if metrics:
+            self._add({**metrics, "seconds_step": torch.tensor(now() - began)})
         self.position.step += 1
 
-    def _add(self, loss: Tensor, metrics: dict[str, Tensor], share: float) -> None:
+    def _attacked(self, images: Tensor, labels: Tensor, number: int) -> tuple[Tensor, dict[str, Tensor]]:
+        """What the adversary makes of the images, if there is one, and what to log of it."""
+        if self.adversary is None:
+            return images, {}
+        with self.fabric.autocast():
+            attack = self.adversary.attack(self.model, images, labels, stream(self.seed, "adversary", number))
+        seconds = {f"seconds_{part}": torch.tensor(spent) for part, spent in attack.seconds.items()}
+        return attack.images, {f"attack_{name}": value for name, value in {**attack.metrics, **seconds}.items()}
+
+    def _add(self, metrics: dict[str, Tensor], share: float = 1.0) -> None:
         """Sum up on the device: nothing here waits for an accelerator."""
-        self._losses.append(loss)
-        for name, value in {"loss": loss, **metrics}.items():
+        for name, value in metrics.items():
             total = self.position.totals.get(name)
             self.position.totals[name] = value * share if total is None else total + value * share
 

@@ -10,13 +10,14 @@ from typing import Any
 
 import yaml
 
+from ..adversaries import ADVERSARIES, Adversary
 from ..augment import AUGMENTATIONS, Augmentation
 from ..defences import DEFENCES, Objective
 from ..errors import InputError, did_you_mean
 from ..networks.building import module_target
 from ..networks.classifiers import CLASSIFIERS
 from ..networks.corruption import NETWORKS
-from ..specs import Spec, construct
+from ..specs import Spec, check_names, construct
 from .settings import TrainingSettings
 from .tasks import TASKS
 
@@ -35,6 +36,7 @@ class Subject:
 CLASSIFIER = Subject("classifier", CLASSIFIERS, "defence", DEFENCES, "nominal")
 NETWORK = Subject("network", NETWORKS, "task", TASKS)
 SUBJECTS = {subject.name: subject for subject in (CLASSIFIER, NETWORK)}
+STAGES = ("standard", "adversary")
 SECTIONS = ("data", "classifier", "network", "augment", "defence", "task", "training", "seed")
 
 
@@ -65,14 +67,16 @@ class Recipe:
     goal: Spec
     training: TrainingSettings
     seed: int = 0
+    adversary: Spec | None = None
 
     def mapping(self) -> dict[str, Any]:
         """All of it in plain values, defaults included: what recipe.yaml in a run folder holds."""
+        stages = {"standard": self.standard} | ({"adversary": self.adversary} if self.adversary else {})
         return {
             "name": self.name,
             "data": asdict(self.data),
             self.subject.name: self.module.mapping(),
-            "augment": {"standard": self.standard.mapping()},
+            "augment": {name: stage.mapping() for name, stage in stages.items()},
             self.subject.goal: self.goal.mapping(),
             "training": asdict(self.training),
             "seed": self.seed,
@@ -81,6 +85,18 @@ class Recipe:
     def augmentation(self) -> Augmentation:
         """The standard augmentation, built."""
         return _callable(self.standard, AUGMENTATIONS, "augment.standard")  # type: ignore[no-any-return]
+
+    def build_adversary(self) -> Adversary | None:
+        """The adversary, built, with its networks loaded; None where the recipe names none."""
+        if self.adversary is None:
+            return None
+        built = construct(
+            self.adversary.target(ADVERSARIES, "augment.adversary"), self.adversary.init_args, "augment.adversary"
+        )
+        if not isinstance(built, Adversary):
+            raise InputError(f"augment.adversary: {self.adversary.class_path} gave a {type(built).__name__}, which has "
+                             f"no attack(classifier, images, labels, generator)")  # fmt: skip
+        return built
 
     def objective(self) -> Objective:
         """The defence or the task, built."""
@@ -106,9 +122,12 @@ def parse_recipe(name: str, content: Any, overrides: Mapping[str, Any] | None = 
             raise InputError(f"{name}: unknown key '{key}'{did_you_mean(str(key), SECTIONS)}")
     augment = _mapping(content.get("augment") or {}, "augment")
     for key in augment:
-        if key != "standard":
-            raise InputError(f"augment: unknown key '{key}'{did_you_mean(str(key), ['standard'])}")
+        if key not in STAGES:
+            raise InputError(f"augment: unknown key '{key}'{did_you_mean(str(key), STAGES)}")
     subject = _subject(content)
+    adversary = augment.get("adversary")
+    if adversary is not None and subject is not CLASSIFIER:
+        raise InputError(f"augment.adversary attacks a classifier; this recipe trains a {subject.name}")
     recipe = Recipe(
         name,
         construct(DataSettings, _mapping(content.get("data"), "data"), "data"),
@@ -118,7 +137,11 @@ def parse_recipe(name: str, content: Any, overrides: Mapping[str, Any] | None = 
         Spec.parse(content.get(subject.goal), subject.goal),
         construct(TrainingSettings, _mapping(content.get("training"), "training"), "training"),
         _seed(content.get("seed", 0)),
+        None if adversary is None else Spec.parse(adversary, "augment.adversary"),
     )
+    if recipe.adversary is not None:  # built only for a training: networks have weights to load
+        check_names(recipe.adversary.target(ADVERSARIES, "augment.adversary"), recipe.adversary.init_args,
+                    "augment.adversary")  # fmt: skip
     module_target(recipe.module, subject.modules, subject.name)  # finds a module that is not there
     recipe.augmentation(), recipe.objective()
     return recipe

@@ -46,6 +46,7 @@ class Prepared:
         self.module = self._build()
         methods_of(recipe.objective(), self.module)
         frame, self.augmentation = self._augmentation()
+        self.adversary = recipe.build_adversary()
         self.loader = self._loader(self.data.train, recipe.training.batch_size, frame, recipe.seed)
 
     def validation(self) -> tuple[str, Loader]:
@@ -104,6 +105,7 @@ def train(prepared: Prepared, run: Run, accuracy: Accuracy, watch: Watch | None 
         lambda module: {f"{split}_{name}": value for name, value in trainee.measure(module, loader, accuracy).items()},
         lambda module: trainee.publish(run.folder, module),
         watch or Silent(),
+        prepared.adversary,
     )
     try:
         loop.train()
@@ -142,6 +144,8 @@ def dry_run(prepared: Prepared) -> dict[str, Any]:
     batch = next(iter(prepared.loader.epoch()))
     with torch.random.fork_rng():
         images = to_unit(prepared.augmentation(batch.images, torch.Generator().manual_seed(recipe.seed)))
+        if prepared.adversary is not None:  # of two images, to see that it can
+            prepared.adversary.attack(prepared.module, images[:2], batch.labels[:2], torch.Generator().manual_seed(0))
         outcome = recipe.objective()(prepared.module, images, batch.labels)
         outcome.loss.backward()  # type: ignore[no-untyped-call]
     split, _ = prepared.validation()
