@@ -129,6 +129,15 @@ def test_edsr_is_the_baseline_written_out() -> None:
 
 
 @pytest.mark.parametrize("scale", [2, 3, 4])
+def test_edsr_comes_back_as_the_mean_of_the_enlarged_image(scale: int) -> None:
+    """At the borders too: the two are computed in one convolution."""
+    network = EDSR(features=4, blocks=1, scale=scale).double()
+    images = torch.rand(2, 3, 9, 14, dtype=torch.float64)
+    expected = nn.functional.avg_pool2d(network.upscale(images), scale)
+    torch.testing.assert_close(network.restore(images), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [2, 3, 4])
 def test_edsr_enlarges_by_its_scale(scale: int) -> None:
     network, images = EDSR(features=8, blocks=1, scale=scale), torch.rand(1, 3, 9, 11)
     assert network.upscale(images).shape == (1, 3, 9 * scale, 11 * scale)

@@ -14,6 +14,7 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 from ..errors import InputError
+from ..networks.layout import channels_last_pays
 from .ascent import Point, norms
 
 Blocks = Literal["layer", "tensor"]
@@ -90,24 +91,7 @@ class WeightSpace:
         return point
 
     def _laid_out(self, weights: Tensor) -> Tensor:
-        return weights if self._channels_last else weights.contiguous()
-
-    @property
-    def _channels_last(self) -> bool:
-        """Whether oneDNN will take the convolutions, which is fastest with channels last.
-
-        Where it does not, torch's own take over, and those compute wrong gradients of grouped weights that lie so
-        (2.13, float64: the weight's gradient, when the batch dimension is 1 and its stride is not the full one).
-        """
-        device = self.images.device.type
-        low = device == "cpu" and torch.is_autocast_enabled(device)
-        return (
-            device == "cpu"
-            and self.images.dtype == torch.float32
-            and bool(torch.backends.mkldnn.enabled)
-            and torch._C._has_mkldnn
-            and (not low or bool(torch.ops.mkldnn._is_mkldnn_bf16_supported()))
-        )
+        return weights if channels_last_pays(self.images) else weights.contiguous()
 
     def _forward(self, weights: dict[str, Tensor]) -> Tensor:
         if len(self.images) == 1:  # a plain call is faster, and every module can take it

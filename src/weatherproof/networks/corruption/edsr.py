@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from ...errors import InputError
+from ..layout import channels_last_pays
 from .frame import CorruptionNetwork
 
 RANGE = 255  # published EDSR weights expect pixels from 0 to 255
@@ -52,7 +54,31 @@ class EDSR(CorruptionNetwork):
         return self.tail(x + self.body(x)) / RANGE + self.mean  # type: ignore[no-any-return]
 
     def restore(self, images: Tensor) -> Tensor:
-        return functional.avg_pool2d(self.upscale(images), self.scale)
+        """`upscale` and the mean over scale x scale pixels, in one go: the last convolution and the mean are linear, so
+        that together they are one convolution of what comes before the last shuffle. Images of the full size, and
+        copies from one layout of memory to another, never arise."""
+        x = self.head((images - self.mean) * RANGE)
+        enlarge, last = cast(tuple[nn.Sequential, nn.Conv2d], tuple(self.tail))
+        x = enlarge[:-1](x + self.body(x))
+        factor = cast(nn.PixelShuffle, enlarge[-1]).upscale_factor
+        small = functional.conv2d(x, _averaging(last.weight, factor), last.bias, padding=1) / RANGE + self.mean
+        return small if factor == self.scale else functional.avg_pool2d(small, self.scale // factor)
+
+
+def _averaging(weight: Tensor, factor: int) -> Tensor:
+    """The 3x3 convolution that does what a pixel shuffle, one with `weight` and a mean over factor x factor pixels do
+    together.
+
+    The mean of the large pixels in cell 0 reaches rows r = a + p, for 0 <= a < factor and taps -1 <= p <= 1. Row r is
+    row s of cell k, r = factor k + s, and so for columns.
+    """
+    reach = weight.new_zeros(3, factor, 3)  # k, s, p
+    for p in (-1, 0, 1):
+        for a in range(factor):
+            k, s = divmod(a + p, factor)
+            reach[k + 1, s, p + 1] += 1 / factor
+    folded = torch.einsum("ksp,ltq,ocpq->oklcst", reach, reach, weight).flatten(3).permute(0, 3, 1, 2)
+    return folded if channels_last_pays(weight) else folded.contiguous()
 
 
 def _upsampler(features: int, scale: int) -> nn.Sequential:
