@@ -238,6 +238,7 @@ def test_page_is_written_from_the_results_alone(ran: Path, cli: Cli, tmp_path: P
     assert code == 0 and "page.md" in out
     text = (tmp_path / "page.md").read_text()
     assert text == page(json.loads((ran / "summary.json").read_text()))
+    assert (ran / "report.html").is_file()
     assert "| crops | 0, 1 |" in text and "learning_rate 0.05" in text
 
 

@@ -10,7 +10,9 @@ from ..data import default_workers
 from ..data.download import user_cache
 from ..devices import pick_device
 from ..errors import InputError
-from ..files import write_atomically, write_json
+from ..files import read_json, write_atomically, write_json
+from ..report import write_report
+from ..report.record import MOST
 from .definition import chosen_rows, chosen_seeds, load_study
 from .machine import Machine
 from .page import page
@@ -79,14 +81,28 @@ def study_times(
 def study_page(
     name: str | Path, size: str | None = None, *, results: str | Path = "results", file: str | Path | None = None
 ) -> Path:
-    """Write the Markdown page of a study from the results that are there, without running anything; where it is."""
+    """Write the Markdown page of a study from the results that are there, without running anything; where it is.
+
+    Beside the results goes report.html, with every condition of the first seed of each row.
+    """
     chosen = load_study(name, size)
     folder = Path(results).expanduser() / chosen.folder
     summary = summarise(folder)
     target = Path(file) if file and str(file) != "." else Path("docs/studies") / f"{chosen.folder}.md"
     write_json(folder / "summary.json", summary)
     write_atomically(target, page(summary))
+    _report(folder, summary)
     return target
+
+
+def _report(folder: Path, summary: dict[str, Any]) -> None:
+    """report.html beside the results: every condition of the first seed of each row, row beside row."""
+    name = next(iter(summary["study"]["evaluations"]))
+    first = {row: found["seeds"][0] for row, found in summary["rows"].items() if found["seeds"]}
+    files = [folder / row / f"seed-{seed}" / f"{name}.json" for row, seed in first.items()]
+    if files:
+        names = [f"{row} (seed {seed})" for row, seed in first.items()]
+        write_report([read_json(file) for file in files[:MOST]], folder / "report.html", names[:MOST])
 
 
 def _machine(device: str, data_dir: str | Path | None, workers: int | None, jobs: int) -> Machine:

@@ -86,14 +86,12 @@ class Evaluation:
         result = run_suite(self.suite, classifier, loader, {**protocol, "weatherproof": __version__}, options)
         return replace(result, protocol=self._told(result.protocol), pictures={})
 
-    def _told(self, protocol: dict[str, Any]) -> dict[str, Any]:
+    @staticmethod
+    def _told(protocol: dict[str, Any]) -> dict[str, Any]:
         """The protocol as if the corrupted images had been made on the way: the same bytes, and no machine's folder."""
         if "corrupted" not in protocol:
             return protocol
-        told = {key: value for key, value in protocol.items() if key != "corrupted"}
-        if "frost" in told["corruptions"]:
-            told["frost"] = frost_in_use(self._suite().frost)
-        return {**told, "corruption_seed": self._suite().seed, "recompressed": False}
+        return {**{key: value for key, value in protocol.items() if key != "corrupted"}, "recompressed": False}
 
     def prepare(self, data: Data, cache: Path, jobs: int, progress: Progress | None = None) -> Path | None:
         """The folder with the corrupted images, written first where it is missing; None where there is none to keep."""
