@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import nn
 
 from .. import __version__
@@ -21,7 +22,9 @@ from ..specs import construct
 from ..training import Recipe
 
 SPLITS = ("validation", "test")
-BATCH = 500
+# On a processor a batch of 100 takes little more than a third of the time of 500: its memory comes from the heap, and
+# not from the system anew for every layer.
+BATCH = {"cpu": 100, "cuda": 1000}
 Progress = Callable[[int, int], None]
 
 
@@ -73,13 +76,19 @@ class Evaluation:
         return images.take(stratified(images.labels, self.limit, 0)[0])
 
     def measure(
-        self, classifier: nn.Module, data: Data, device: Any, folder: Path | None, workers: int, progress: Progress
+        self,
+        classifier: nn.Module,
+        data: Data,
+        device: torch.device,
+        folder: Path | None,
+        workers: int,
+        progress: Progress,
     ) -> Result:
         """Measure; corrupted images are read from `folder`, where there is one, and else made on the way."""
         options = dict(self.options)
         if self.suite == "corruptions":
             options |= {"progress": progress} | ({"folder": folder} if folder else {})
-        loader = Loader(self.images(data), BATCH, data.size, device=device, workers=workers)
+        loader = Loader(self.images(data), BATCH[device.type], data.size, device=device, workers=workers)
         protocol = {"data": data.name, "split": self.split, "images": len(loader.images), "size": data.size}
         if self.limit is not None:
             protocol["limit"] = self.limit
