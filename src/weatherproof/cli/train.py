@@ -70,9 +70,9 @@ def _train(known: argparse.Namespace, overrides: dict[str, Any], machine: dict[s
     except Interrupted:
         print(f"weatherproof: saved; go on with: weatherproof train --resume {folder}", file=sys.stderr)
         return 130
-    if finished:
-        console().print(f"{folder} was finished already")
     if not known.quiet:
+        if finished:
+            console().print(f"{folder} was finished already")
         console().print(run_summary(run))
     return 0
 
