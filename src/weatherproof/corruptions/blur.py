@@ -20,28 +20,24 @@ def gaussian_blur(pixels: Tensor, sigma: float, draws: Draws) -> Tensor:
 def defocus_blur(pixels: Tensor, parameters: tuple[float, float], draws: Draws) -> Tensor:
     """A disk, its rim softened a little; outside lies the mirror image."""
     falls = _falls(*parameters)
-    reach = len(falls) - 1
-    wide = widened(pixels.float(), reach, "mirror")
-    width, height = pixels.shape[WIDTH], pixels.shape[HEIGHT]
-    # boxes[j] is the sum of the 2 j + 1 pixels around each one. A row of the kernel is nearly one box, but for its rim.
+    reach, (height, width) = len(falls) - 1, pixels.shape[1:3]
+    wide = widened(pixels.float(), reach, "mirror", (WIDTH,))
+    # boxes[j]: sums of the 2 j + 1 pixels around each one in its row. A row of the kernel is a box, but for its rim.
     boxes = [wide.narrow(WIDTH, reach, width)]
     for k in range(1, reach + 1):
-        boxes.append(_either_side(wide, WIDTH, k, reach, width).add_(boxes[-1]))
-    total, weighted = torch.zeros_like(pixels, dtype=torch.float32), torch.empty_like(boxes[-1])
+        sides = wide.narrow(WIDTH, reach - k, width) + wide.narrow(WIDTH, reach + k, width)
+        boxes.append(sides.add_(boxes[-1]))
+    places = torch.from_numpy(outside(height, reach, reach, "mirror")).to(pixels.device)
+    total, weighted, moved = (torch.zeros_like(boxes[-1]) for _ in range(3))
     for row, weights in enumerate(falls):
         (first, weight), *rest = [(box, fall) for box, fall in zip(boxes, weights, strict=True) if fall]
         torch.mul(first, weight, out=weighted)
         for box, fall in rest:
             weighted.add_(box, alpha=fall)
-        total.add_(weighted.narrow(HEIGHT, reach - row, height))
-        if row:
-            total.add_(weighted.narrow(HEIGHT, reach + row, height))
+        for below in (row, -row) if row else (0,):
+            rows = places[reach + below : reach + below + height]
+            total.add_(torch.index_select(weighted, HEIGHT, rows, out=moved))
     return as_bytes(total)
-
-
-def _either_side(wide: Tensor, dim: int, distance: int, margin: int, length: int) -> Tensor:
-    """The sum of the two pixels at a distance from each one."""
-    return wide.narrow(dim, margin - distance, length) + wide.narrow(dim, margin + distance, length)
 
 
 @functools.lru_cache(maxsize=64)

@@ -43,13 +43,11 @@ def _wet(pixels: Tensor, liquid: Tensor, threshold: float, strength: float) -> T
     # A slope from the upper left to the lower right: [[-2, -1, 0], [-1, 1, 1], [0, 1, 2]].
     wide = widened(relief, 1, "mirror")
     slopes = ((-2, -1, 0), (-1, 1, 1), (0, 1, 2))
-    lit = sum(
-        slope * wide[:, y : y + relief.shape[HEIGHT], x : x + relief.shape[WIDTH]]
-        for y, row in enumerate(slopes)
-        for x, slope in enumerate(row)
-        if slope
-    )
-    assert isinstance(lit, Tensor)
+    lit = torch.zeros_like(relief)
+    for y, row in enumerate(slopes):
+        for x, slope in enumerate(row):
+            if slope:
+                lit.add_(wide[:, y : y + relief.shape[HEIGHT], x : x + relief.shape[WIDTH]], alpha=slope)
     cover = film * _box(lit.clamp(0, 255)).round_()
     cover *= strength / cover.amax(dim=(1, 2, 3), keepdim=True).clamp_min(1)
     return as_bytes(pixels + cover * _colour(WATER, pixels))
