@@ -84,6 +84,7 @@ def _library() -> Callable[[np.ndarray, str, int], Any]:
         warnings.simplefilter("ignore")  # what numba and pkg_resources have to say
         import cv2
         import imagecorruptions
+    warnings.filterwarnings("ignore", module="imagecorruptions")  # it divides by zero where no drop forms
     cv2.setNumThreads(torch.get_num_threads())
     return lambda image, name, severity: imagecorruptions.corrupt(image, corruption_name=name, severity=severity)
 

@@ -139,21 +139,23 @@ def distances(mask: Tensor) -> Tensor:
     """
     # Images last: a shift to any side is then a run of memory.
     far = torch.where(mask, 0.0, FARTHEST).permute(1, 2, 0).contiguous()
+    scratch = torch.empty_like(far)  # fresh memory for every step would cost more than the step
     for axes, length in ((SIDES, SIDE), (DIAGONALS, DIAGONAL), (KNIGHTS, KNIGHT)):
         for down, right in axes:
             step = 1
             while step == 1 or (step - 1) * length < FARTHEST:
-                _step(far, step * down, step * right, step * length)
+                _step(far, scratch, step * down, step * right, step * length)
                 step *= 2
     return far.permute(2, 0, 1)
 
 
-def _step(far: Tensor, down: int, right: int, length: float) -> None:
+def _step(far: Tensor, scratch: Tensor, down: int, right: int, length: float) -> None:
     """Every pixel of (H, W, B) may be reached, either way, from the one at (down, right) at the cost of `length`."""
     height, width = far.shape[:2]
     if down >= height or abs(right) >= width:
         return
     upper, lower = far[: height - down], far[down:]
     here, there = upper[:, max(0, -right) : width - max(0, right)], lower[:, max(0, right) : width + min(0, right)]
-    torch.minimum(here, there + length, out=here)
-    torch.minimum(there, here + length, out=there)
+    through = scratch[: here.shape[0], : here.shape[1]]
+    torch.minimum(here, torch.add(there, length, out=through), out=here)
+    torch.minimum(there, torch.add(here, length, out=through), out=there)
