@@ -110,11 +110,14 @@ def test_a_killed_command_is_completed(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "weatherproof", "corrupt", "photos10", "out"]
     command += ["--corruptions", "noise,blur", "--jobs", "2"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    for seconds in (4.0, 6.0):
+    for kill, noted in ((os.killpg, 1), (os.kill, 8)):  # all processes; the first one alone
         process = subprocess.Popen([*command, "--quiet"], cwd=tmp_path, env=environment, start_new_session=True)
-        time.sleep(seconds)
-        os.killpg(process.pid, signal.SIGKILL)
+        while _noted(tmp_path / "out") < noted:
+            assert process.poll() is None, "done before it was killed"
+            time.sleep(0.02)
+        kill(process.pid, signal.SIGKILL)
         process.wait()
+        _wait_for_workers_to_end(process.pid)
     subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True)
     images = open_data("photos10").test.images.pixels.permute(0, 2, 3, 1)  # type: ignore[union-attr]
     for name in ("shot_noise", "glass_blur"):
@@ -123,6 +126,22 @@ def test_a_killed_command_is_completed(tmp_path: Path) -> None:
             part = array[(severity - 1) * 1000 : severity * 1000]
             assert torch.equal(torch.from_numpy(part), corrupt(images, name, severity, "cifar"))
     assert not list((tmp_path / "out").glob("*.partial")) and not list((tmp_path / "out").glob(".*"))
+
+
+def _noted(out: Path) -> int:
+    """How many blocks are finished."""
+    notes = out / ".done.partial"
+    return len(json.loads(notes.read_text())) if notes.is_file() else 0
+
+
+def _wait_for_workers_to_end(group: int) -> None:
+    for _ in range(600):
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.1)
+    raise AssertionError("a worker outlives its parent")
 
 
 def test_sets_of_another_make_are_not_mixed(npz: Path, tmp_path: Path) -> None:
