@@ -77,13 +77,13 @@ def is_free(cell: Path) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_ctrl_c_saves_and_stops(tmp_path: Path, jobs: int) -> None:
+@pytest.mark.parametrize(("jobs", "asked"), [(1, signal.SIGINT), (2, signal.SIGINT), (2, signal.SIGTERM)])
+def test_a_study_that_is_asked_to_stop_saves_first(tmp_path: Path, jobs: int, asked: int) -> None:
     file = write_tiny_study(tmp_path, **LONG)
     cell = tmp_path / "results" / "bars" / "plain" / "seed-0"
     study = launch(file, "--jobs", jobs, cwd=tmp_path)
     until(lambda: lines(cell / "run" / "metrics.jsonl") >= 2)
-    os.kill(study.pid, signal.SIGINT)
+    os.kill(study.pid, asked)
     _, errors = study.communicate(timeout=60)
     assert study.returncode == 130
     assert errors.rstrip().endswith("weatherproof: stopped; the same command goes on where it was")

@@ -106,7 +106,7 @@ class Cell:
             before = training_inputs(parse_recipe(self.recipe.name, made["inputs"]["recipe"]))
         except InputError:
             return "its recipe is no longer valid"
-        before |= {key: made["inputs"].get(key) for key in ("networks", "weatherproof")}
+        before |= {"networks": made["inputs"].get("networks", {}), "weatherproof": made["inputs"].get("weatherproof")}
         changed = differences(before, training_inputs(self.recipe))
         return "; ".join(changed) or None
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import signal
+import threading
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from ..data import open_data
 from ..files import write_json
@@ -51,6 +53,7 @@ class Runner:
     def run(self, rows: Sequence[str], seeds: Sequence[int]) -> dict[str, str]:
         """Do what is left to do; returns what failed, and why."""
         write_json(self.folder / "study.json", self.study.mapping())
+        before = _stop_on_sigterm()
         try:
             for row in rows:
                 self._enter(RowPlan(self.study, row, self.folder / row, seeds))
@@ -60,6 +63,8 @@ class Runner:
         finally:
             self.workers.stop()
             self.watch.close()
+            if before is not None:
+                signal.signal(signal.SIGTERM, before)
         return self.failed
 
     def _work(self) -> None:
@@ -126,3 +131,10 @@ class Runner:
         evaluation.prepare(
             data, self.machine.cache, self.machine.jobs, lambda done, total: self.watch.preparing(what, done, total)
         )
+
+
+def _stop_on_sigterm() -> Any:
+    """What ends jobs on machines that many share is Ctrl-C to us; returns the handler that gave way, if one did."""
+    if threading.current_thread() is not threading.main_thread():  # only there can handlers be set
+        return None
+    return signal.signal(signal.SIGTERM, signal.default_int_handler)
