@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,7 @@ from weatherproof.api import evaluate_on
 from weatherproof.cli.main import main
 from weatherproof.files import load_tensors
 from weatherproof.studies import load_study, page, study_names
+from weatherproof.studies.cell import training_inputs
 from weatherproof.studies.definition import parse_study
 
 Cli = Callable[..., tuple[int, str, str]]
@@ -242,6 +244,25 @@ def test_page_is_written_from_the_results_alone(ran: Path, cli: Cli, tmp_path: P
     assert "| crops | 0, 1 |" in text and "learning_rate 0.05" in text
 
 
+def test_weights_of_networks_count_among_what_a_cell_is_made_of() -> None:
+    file = Path(weatherproof.__file__).parent / "networks" / "corruption" / "weights" / "edsr_desk.safetensors"
+    checksum = hashlib.sha256(file.read_bytes()).hexdigest()
+    found = training_inputs(weatherproof.load_recipe("cifar10-desk/ada-edsr"))["networks"]
+    assert set(found) == {"edsr_desk"} and checksum.startswith(found["edsr_desk"])
+    assert training_inputs(weatherproof.load_recipe("cifar10-desk/nominal"))["networks"] == {}
+
+
+def test_other_weights_of_a_network_make_a_cell_again(cli: Cli, tmp_path: Path) -> None:
+    file = write_tiny_study(tmp_path)
+    assert cli(file, "--rows", "plain", "--seeds", 0)[0] == 0
+    path = tmp_path / "results" / "bars" / "plain" / "seed-0" / "record.json"
+    content = json.loads(path.read_text())
+    content["training"]["inputs"]["networks"] = {"edsr_desk": "0123"}
+    path.write_text(json.dumps(content))
+    err = cli(file, "--rows", "plain", "--seeds", 0)[2]
+    assert "made again, since it was made with networks.edsr_desk: 0123 -> None" in err
+
+
 def test_shipped_studies_are_valid() -> None:
     for name in study_names():
         assert load_study(name).rows
@@ -270,6 +291,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"evaluations": {"a": {"suite": "corruptions", "sevrities": [5]}}}, "unknown key 'sevrities'"),
     ({"selection": None}, "row tuned: select needs a selection"),
     ({"rows": {"plain": {"select": {"training.learning_rate": []}}}}, "row plain: select wants a list of values"),
+    ({"rows": {"plain": {"select": {"training.learning_rate": [0.1, 0.1]}}}}, "select names the same values twice"),
     ({"sizes": {"desk": {"titel": "x"}}}, "unknown key 'titel'; did you mean 'title'?"),
     ({"colour": "red"}, "unknown key 'colour'"),
 ]

@@ -182,6 +182,15 @@ def chosen_seeds(study: Study, seeds: Sequence[int] | None) -> list[int]:
     return list(study.seeds) if seeds is None else _seeds(list(seeds), f"study {study.name}")
 
 
+def trial_name(values: Values) -> str:
+    """What the folder of a trial is called: the last word of each key, and its value."""
+    return "-".join(f"{key.rpartition('.')[2]}-{_as_name(value)}" for key, value in values.items())
+
+
+def _as_name(value: Any) -> str:
+    return "".join(c if c.isalnum() or c in "._+" else "-" for c in str(value)) or "empty"
+
+
 def _check(study: Study, where: str) -> None:
     if study.reference not in study.rows:
         raise InputError(
@@ -192,6 +201,9 @@ def _check(study: Study, where: str) -> None:
     for name, row in study.rows.items():
         if row.select and study.selection is None:
             raise InputError(f"{where}, row {name}: select needs a selection, which says what to choose by")
+        names = [trial_name(values) for values in row.candidates]
+        if len(set(names)) < len(names):
+            raise InputError(f"{where}, row {name}: select names the same values twice")
         if not row.candidates:
             raise InputError(f"{where}, row {name}: select wants a list of values for each key, and none of them empty")
         for values in row.candidates:

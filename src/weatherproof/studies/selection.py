@@ -9,7 +9,7 @@ from typing import Any
 
 from ..training import Recipe
 from .cell import Cell
-from .definition import Study, Values
+from .definition import Study, Values, trial_name
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class RowPlan:
         return {"values": trial.about["values"], "score": score, "clean_accuracy": result["clean_accuracy"]}
 
     def _trial(self, values: Values, seed: int) -> Cell:
-        label = "-".join(f"{key.rpartition('.')[2]}-{_as_name(value)}" for key, value in values.items())
+        label = trial_name(values)
         return Cell(
             self.row,
             f"trial {label}",
@@ -77,8 +77,3 @@ class RowPlan:
             self.study.rows[self.row].cost,
             twin,
         )
-
-
-def _as_name(value: Any) -> str:
-    """A value as part of a folder's name."""
-    return "".join(c if c.isalnum() or c in "._+" else "-" for c in str(value)) or "empty"
