@@ -60,7 +60,7 @@ def _headline(summary: dict[str, Any], rows: dict[str, Any], name: str, corrupte
         head += [title, f"difference from {study['reference']}", "verdict"]
     lines = []
     for row, found in rows.items():
-        cells = [row, _list(found["seeds"])]
+        cells = [row + _chosen(found["selection"]), _list(found["seeds"])]
         for metric, compared in columns.values():
             cells.append(_value(found["metrics"][name][metric]))
             difference = found["differences"].get(name, {}).get(compared)
@@ -112,8 +112,8 @@ def _selections(summary: dict[str, Any]) -> str:
     for row, selection in chosen.items():
         for trial in selection["trials"]:
             picked = "chosen" if trial["values"] == selection["chosen"] else ""
-            values = ", ".join(f"{key.rpartition('.')[2]} {value}" for key, value in trial["values"].items())
-            lines.append([row, values, f"{trial['score']:.2f}", f"{trial['clean_accuracy']:.2f}", picked])
+            scores = [f"{trial[name]:.2f}" for name in ("score", "clean_accuracy")]
+            lines.append([row, _values(trial["values"]), *scores, picked])
     metric = summary["study"]["selection"]["metric"]
     table = _table(["row", "values", metric.replace("_", " "), "clean accuracy", ""], lines)
     seed = summary["study"]["selection"]["seed"]
@@ -122,6 +122,14 @@ def _selections(summary: dict[str, Any]) -> str:
         f"each value{_kept_apart(summary['study'])}.\n"
     )
     return f"## What was chosen, and by what\n\n{table}\n{note}"
+
+
+def _chosen(selection: dict[str, Any] | None) -> str:
+    return f" ({_values(selection['chosen'])})" if selection else ""
+
+
+def _values(values: dict[str, Any]) -> str:
+    return ", ".join(f"{key.rpartition('.')[2]} {value}" for key, value in values.items())
 
 
 def _kept_apart(study: dict[str, Any]) -> str:

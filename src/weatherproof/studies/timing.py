@@ -13,7 +13,7 @@ from ..training.recipe import parse_recipe
 from .machine import Machine
 
 ROUNDS = 3
-STEPS = 10  # in an epoch
+STEPS = 6  # in an epoch
 EPOCHS = 3  # in a round; the first one warms up and does not count
 Tell = Callable[[str], None]
 
