@@ -130,7 +130,7 @@ class AdversarialAugment:
                 if len(share) == 0:
                     continue
                 size = self._size(network, classifier, clean)
-                for part in torch.split(share, size):
+                for part in share.chunk(math.ceil(len(share) / size)):  # of equal length
                     seeds = [seed_of(base, keys[position]) for position in part.tolist()]
                     part = part.to(clean.device)
                     space = WeightSpace(network, radius, clean[part], self.blocks)

@@ -7,15 +7,16 @@ from torch import Tensor, nn
 
 from .weights import WeightSpace
 
-# Measured with benchmarks/adversary.py; provisional
-CPU_BYTES, CUDA_BYTES = 48 * 2**20, 4 * 2**30
-MOST = 16
+# On a CPU, per-example convolutions are fastest with some two dozen examples: with fewer, starting each operation
+# costs more than it does; with more, the tensors between operations no longer stay in the cache. Full-size networks are
+# flat from four examples on, and there memory decides. A GPU wants as many as there is room for.
+CPU_MOST, CPU_BYTES = 24, 256 * 2**20
+CUDA_MOST, CUDA_BYTES = 128, 4 * 2**30
 
 
 def chunk_size(network: nn.Module, classifier: nn.Module, images: Tensor) -> int:
-    """What is fast where the images are, within a bound on memory."""
-    bound = CUDA_BYTES if images.is_cuda else CPU_BYTES
-    most = 128 if images.is_cuda else MOST
+    """How many examples are fast where the images are, within a bound on memory."""
+    most, bound = (CUDA_MOST, CUDA_BYTES) if images.is_cuda else (CPU_MOST, CPU_BYTES)
     return max(1, min(most, bound // bytes_per_example(network, classifier, images)))
 
 

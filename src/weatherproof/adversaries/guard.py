@@ -16,7 +16,7 @@ Mode = Literal["exact", "paper"]
 Reading = Literal["distance", "similarity_floor"]
 
 COARSE, FINE = 64, 32  # intervals in [0, 1], and in the one of them that is looked at: 1/2048 apart in the end
-ELEMENTS = 2**22  # numbers in the images that are looked at together, so that memory does not grow with the batch
+ELEMENTS = 2**19  # numbers in the images that are looked at together, so that memory does not grow with the batch
 
 
 @dataclass(frozen=True)
