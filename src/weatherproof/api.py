@@ -176,7 +176,7 @@ def evaluate_on(
     settings = trained_on if name == trained_on.get("source") else {"source": name, "channels": card.channels}
     workers = default_workers() if workers is None else workers
     data = open_data(**settings, opened_size=card.size, data_dir=data_dir, workers=workers)
-    _check_classes(card, data)
+    check_classes(card, data)
     if data.channels != card.channels:
         raise InputError(f"the classifier takes {card.channels} channel(s), but {data.name} has {data.channels}")
     image_set = data.split(split)
@@ -221,7 +221,8 @@ def corrupt_data(
     return plan
 
 
-def _check_classes(card: Card, data: Data) -> None:
+def check_classes(card: Card, data: Data) -> None:
+    """Refuse data whose classes are not the classifier's."""
     ours, theirs = card.class_names, data.classes
     if len(ours) != len(theirs):
         raise InputError(f"the classifier tells {len(ours)} classes apart, but {data.name} has {len(theirs)}")

@@ -18,6 +18,8 @@ COMMANDS = {
     "train": "train a classifier by recipe, or resume a run",
     "pretrain": "train a corruption network",
     "networks": "list the corruption networks",
+    "attack": "what adversarial corruptions make of your own images, as a picture and a page",
+    "radius": "how far the weights of a corruption network may move to corrupt as another one does",
     "evaluate": "measure a trained classifier: as it is, or under the common corruptions",
     "corrupt": "write a corrupted version of a data set, as CIFAR-10-C is one of CIFAR-10",
     "report": "a page to look at, from one or more results",

@@ -65,7 +65,7 @@ def _read_split(folder: Path, channels: int) -> ImageSet:
     paths: list[Path] = []
     labels: list[int] = []
     for label, name in enumerate(classes):
-        files = sorted(path for path in (folder / name).rglob("*") if _is_image(path))
+        files = sorted(path for path in (folder / name).rglob("*") if is_image(path))
         if not files:
             raise InputError(f"class folder {folder / name} holds no images ({', '.join(sorted(EXTENSIONS))})")
         paths += files
@@ -73,7 +73,8 @@ def _read_split(folder: Path, channels: int) -> ImageSet:
     return ImageSet(FileImages(paths, channels, open_file), torch.tensor(labels), tuple(classes))
 
 
-def _is_image(path: Path) -> bool:
+def is_image(path: Path) -> bool:
+    """Whether a file is called like an image."""
     return path.suffix.lower() in EXTENSIONS and not path.name.startswith(".")  # ._x.jpg is a Mac's note on x.jpg
 
 

@@ -93,12 +93,13 @@ class Album:
         return {"clean": clean, "samples": samples, "failures": [failure for _, failure in failures]}
 
 
-def data_uri(image: Tensor) -> str:
-    """A PNG of one image (C, H, W), uint8 or float in [0, 1], that stands for itself in a page."""
+def data_uri(image: Tensor, largest: int = LARGEST) -> str:
+    """A PNG of one image (C, H, W), uint8 or float in [0, 1], that stands for itself in a page; at most `largest`
+    pixels a side."""
     pixels = image.cpu() if image.dtype == torch.uint8 else (image.float().cpu() * 255).round().to(torch.uint8)
     array = pixels.permute(1, 2, 0).numpy()
     picture = Image.fromarray(array[..., 0] if array.shape[2] == 1 else array)
-    picture.thumbnail((LARGEST, LARGEST), Image.Resampling.LANCZOS)
+    picture.thumbnail((largest, largest), Image.Resampling.LANCZOS)
     buffer = io.BytesIO()
     picture.save(buffer, "PNG", optimize=True)
     return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
