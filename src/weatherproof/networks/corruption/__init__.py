@@ -18,47 +18,47 @@ from .vqvae import VQVAE
 
 
 def edsr(scale: int = 2) -> nn.Module:
-    """EDSR-baseline; x2 is the paper's, with 1,369,859 parameters."""
+    """EDSR-baseline, enlarging by 2 (the paper's) and averaged down again."""
     return EDSR(scale=scale)
 
 
 def cae() -> nn.Module:
-    """The compressive autoencoder of DeepAugment, 2,241,859 parameters."""
+    """The compressive autoencoder that DeepAugment uses."""
     return CAE()
 
 
 def vqvae() -> nn.Module:
-    """The paper's VQ-VAE, 662,723 trained parameters and 99,330 numbers of codebook state."""
+    """The paper's VQ-VAE; its codebook keeps 99,330 numbers more."""
     return VQVAE()
 
 
 def unet() -> nn.Module:
-    """The paper's U-Net, 58,627 parameters."""
+    """The paper's U-Net, which fills in missing pixels."""
     return UNet()
 
 
 def affine() -> nn.Module:
-    """One affine map, 6 parameters."""
+    """A spatial transformer of one affine map, at first the identity."""
     return Affine()
 
 
 def edsr_desk() -> nn.Module:
-    """EDSR with 2 blocks of 16 features, 21,763 parameters."""
+    """EDSR with 2 blocks of 16 features."""
     return EDSR(features=16, blocks=2)
 
 
 def cae_desk() -> nn.Module:
-    """The compressive autoencoder with an eighth of its widths and 16 bits a place, 46,699 parameters."""
+    """The compressive autoencoder with an eighth of its widths and 16 bits a place."""
     return CAE(width=16, bits=16, stem=8, fine=32, last=8)
 
 
 def vqvae_desk() -> nn.Module:
-    """The VQ-VAE with 128 codes of 16 numbers and a quarter of its widths, 53,075 parameters."""
+    """The VQ-VAE with a quarter of its widths and 128 codes of 16 numbers."""
     return VQVAE(width=32, narrow=16, size=16, codes=128)
 
 
 def unet_desk() -> nn.Module:
-    """The U-Net with 10, 20 and 40 channels, 23,143 parameters."""
+    """The U-Net with 10, 20 and 40 channels."""
     return UNet((10, 20, 40))
 
 
