@@ -381,15 +381,21 @@ def test_a_corrupted_set_is_written_whatever_the_order_of_names_and_read_back(cl
 
 
 @pytest.mark.slow
-def test_demo_shows_a_result_goes_on_and_shows_it_again(cli: Cli) -> None:
+def test_demo_shows_both_results_goes_on_and_shows_them_again(cli: Cli) -> None:
     code, out, _ = cli("demo", "--epochs", 1)
     assert code == 0
-    assert "mean_error" in out and "motion blur" in out
+    assert "nominal" in out and "AdA" in out and "mean error" in out
     assert "look at it" in out and str(Path("runs/demo") / "report.html") in out
-    assert weatherproof.Result.load("runs/demo/result.json").protocol["corruptions"] == list(weatherproof.CORRUPTIONS)
+    weights = {}
+    for name in ("nominal", "ada"):
+        folder = Path("runs/demo") / name
+        assert weatherproof.Result.load(folder / "result.json").protocol["corruptions"] == list(
+            weatherproof.CORRUPTIONS
+        )
+        weights[name] = (folder / "model.safetensors").stat().st_mtime_ns
     page = Path("runs/demo/report.html").read_text(encoding="utf-8")
     assert page.count("data:image/") >= 75
-    weights = (Path("runs/demo") / "model.safetensors").stat().st_mtime_ns
     code, again, _ = cli("demo", "--epochs", 1)
     assert code == 0 and again == out
-    assert (Path("runs/demo") / "model.safetensors").stat().st_mtime_ns == weights
+    for name, time in weights.items():
+        assert (Path("runs/demo") / name / "model.safetensors").stat().st_mtime_ns == time
