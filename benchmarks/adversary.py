@@ -121,7 +121,7 @@ def against_its_passes(
 
 def network_pass(network: nn.Module, images: Tensor) -> None:
     """Forward, and backward down to the weights of each example."""
-    weights = {name: torch.stack([p.detach()] * len(images)) for name, p in network.named_parameters()}
+    weights = {name: _copies(parameter.detach(), len(images)) for name, parameter in network.named_parameters()}
     if torch.is_grad_enabled():
         weights = {name: value.requires_grad_() for name, value in weights.items()}
 
@@ -132,6 +132,13 @@ def network_pass(network: nn.Module, images: Tensor) -> None:
     corrupted = vmap(forward)(weights, images)
     if torch.is_grad_enabled():
         torch.autograd.grad(corrupted.sum(), list(weights.values()))
+
+
+def _copies(value: Tensor, count: int) -> Tensor:
+    """Of one parameter; convolutions with channels last, which is fastest."""
+    if value.ndim != 4:
+        return torch.stack([value] * count)
+    return torch.stack([value.permute(0, 2, 3, 1)] * count).permute(0, 1, 4, 2, 3)
 
 
 def classifier_pass(model: nn.Module, images: Tensor) -> None:

