@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from ..errors import InputError
 from ..images import ImagesLike, as_labels, as_pixels, to_unit
+from ..networks.corruption import NETWORKS
 from ..networks.corruption.saved import corruption_network, load_network
 from ..randomness import seed_of
 from .ascent import Objective, ascend, step_rule
@@ -124,19 +125,25 @@ class AdversarialAugment:
             network.to(clean.device)
         with untouched(classifier, self.networks, training, clean.device, seed_of(base, "global")):
             judge = Judge(classifier, targets, self.loss)
-            corrupted, before, size = torch.empty_like(clean), clean.new_zeros(len(clean)), 1
-            for number, share in enumerate(_shares(keys, base, len(self.networks))):
-                network, radius = self.networks[number], self.radii[number]
-                if len(share) == 0:
-                    continue
-                size = self._size(network, classifier, clean)
-                for part in share.chunk(math.ceil(len(share) / size)):  # of equal length
-                    seeds = [seed_of(base, keys[position]) for position in part.tolist()]
-                    part = part.to(clean.device)
-                    space = WeightSpace(network, radius, clean[part], self.blocks)
-                    corrupted[part], before[part] = self._climb(space, judge.losses_of(part), seeds)
+            corrupted, before, largest = self._corrupted(clean, judge, keys, base)
             watch.lap("ascent")
-            return self._finish(clean, corrupted, before, judge, 4 * size if measure else None, watch)
+            return self._finish(clean, corrupted, before, judge, 4 * largest if measure else None, watch)
+
+    def _corrupted(self, clean: Tensor, judge: Judge, keys: Sequence[int], base: int) -> tuple[Tensor, Tensor, int]:
+        """Every network's share, chunk by chunk: images, losses at the start, and the length of the longest chunk."""
+        corrupted, before, largest = torch.empty_like(clean), clean.new_zeros(len(clean)), 1
+        shares = _shares(keys, base, len(self.networks))
+        for network, radius, share in zip(self.networks, self.radii, shares, strict=True):
+            if len(share) == 0:
+                continue
+            size = self._size(network, judge.classifier, clean)
+            largest = max(largest, size)
+            for part in share.chunk(math.ceil(len(share) / size)):  # of equal length
+                seeds = [seed_of(base, keys[position]) for position in part.tolist()]
+                places = part.to(clean.device)
+                space = WeightSpace(network, radius, clean[places], self.blocks)
+                corrupted[places], before[places] = self._climb(space, judge.losses_of(places), seeds)
+        return corrupted, before, largest
 
     def _size(self, network: nn.Module, classifier: nn.Module, images: Tensor) -> int:
         if isinstance(self.chunk, int):
@@ -185,7 +192,8 @@ def _shares(keys: Sequence[int], base: int, count: int) -> list[Tensor]:
 def _network(entry: nn.Module | str) -> nn.Module:
     if isinstance(entry, nn.Module):
         return entry
-    return load_network(entry) if Path(entry).expanduser().exists() else corruption_network(entry)
+    is_file = entry not in NETWORKS and Path(entry).expanduser().exists()
+    return load_network(entry) if is_file else corruption_network(entry)
 
 
 def _radii(given: float | Sequence[float], count: int) -> list[float]:
