@@ -186,6 +186,8 @@ def evaluate_on(
         image_set = image_set.take(stratified(image_set.labels, min(limit, len(image_set)), seed)[0])
     loader = Loader(image_set, batch_size, data.size, device=_device(classifier), workers=workers)
     protocol = {"model": str(model), "data": name, "split": split, "images": len(image_set), "size": data.size}
+    if card.origin.get("against"):
+        protocol["trained_against"] = card.origin["against"]
     if limit is not None:
         protocol |= {"limit": limit, "seed": seed}
     return run_suite(suite, classifier, loader, {**protocol, "weatherproof": __version__}, options)

@@ -6,16 +6,20 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
 import weatherproof
+from weatherproof.api import evaluate_on
 from weatherproof.data import Loader, open_data
 from weatherproof.errors import InputError
 from weatherproof.files import load_tensors, save_tensors
 from weatherproof.networks.corruption import NETWORKS
-from weatherproof.networks.corruption.saved import card_of, shipped_file
+from weatherproof.networks.corruption.saved import card_of, named_card, named_network, shipped_file
+from weatherproof.training import Prepared
+from weatherproof.training.recipe import parse_recipe
 from weatherproof.training.trainees import fidelity
 
 TRAINED = [name for name in NETWORKS if name != "affine"]
@@ -166,3 +170,37 @@ def test_broken_files_are_named(tmp_path: Path) -> None:
 def forget_checksum(file: Path) -> None:
     card = file.with_suffix(".json")
     card.write_text(json.dumps({**json.loads(card.read_text()), "checksum": ""}))
+
+
+def test_names_say_whose_weights_are_meant(tmp_path: Path) -> None:
+    assert card_of(named_network("unet_desk@ours-cifar10")).weights == "ours-cifar10"
+    assert card_of(named_network("unet_desk@untrained")).weights == "untrained"
+    file = shipped_copy(tmp_path)
+    for entry in (str(file), f"unet_desk@{file}"):
+        network = named_network(entry)
+        assert torch.equal(network.output.weight, named_network("unet_desk").output.weight)
+    torch.save(published_edsr(2), tmp_path / "x2.pt")
+    assert named_card(f"edsr@{tmp_path / 'x2.pt'}").protocol() == "edsr (published)"
+    with pytest.raises(InputError, match=r"there is no file nobodys, and the weights that come along are ours-cifar10"):
+        named_network("unet_desk@nobodys")
+
+
+def test_larger_images_want_the_weights_named(tmp_path: Path) -> None:
+    """Networks that were trained at 32 pixels are not used at 64 without saying so; the card repeats what was used."""
+    images = np.random.default_rng(0).integers(0, 256, (12, 64, 64, 3), dtype=np.uint8)
+    labels = np.arange(12) % 2
+    np.savez(tmp_path / "large.npz", x_train=images, y_train=labels, x_test=images, y_test=labels)
+    recipe = {
+        "data": {"source": str(tmp_path / "large.npz")},
+        "classifier": {"class_path": "resnet_small", "init_args": {"width": 4}},
+        "augment": {"adversary": {"class_path": "ada", "init_args": {"networks": "unet_desk", "steps": 0}}},
+        "training": {"epochs": 1, "batch_size": 6},
+    }
+    with pytest.raises(InputError, match=r"trained on images of 32 pixels.*mean these: unet_desk@ours-cifar10"):
+        Prepared(parse_recipe("large", recipe), device="cpu", workers=0)
+    named = parse_recipe("large", recipe, {"augment.adversary.init_args.networks": "unet_desk@ours-cifar10"})
+    run = weatherproof.train(named, tmp_path / "run", device="cpu", workers=0, quiet=True)
+    card = json.loads((run.folder / "model.json").read_text())
+    assert card["origin"]["against"] == ["unet_desk (ours-cifar10 at 32 px)"]
+    result = evaluate_on(run.folder, device="cpu", workers=0)
+    assert result.protocol["trained_against"] == ["unet_desk (ours-cifar10 at 32 px)"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Literal
 
 import torch
@@ -12,8 +11,7 @@ from torch import Tensor, nn
 
 from ..errors import InputError
 from ..images import ImagesLike, as_labels, as_pixels, to_unit
-from ..networks.corruption import NETWORKS
-from ..networks.corruption.saved import corruption_network, load_network
+from ..networks.corruption.saved import named_network
 from ..randomness import seed_of
 from .ascent import Objective, ascend, step_rule
 from .attack import Attack, Stopwatch
@@ -192,8 +190,7 @@ def _shares(keys: Sequence[int], base: int, count: int) -> list[Tensor]:
 def _network(entry: nn.Module | str) -> nn.Module:
     if isinstance(entry, nn.Module):
         return entry
-    is_file = entry not in NETWORKS and Path(entry).expanduser().exists()
-    return load_network(entry) if is_file else corruption_network(entry)
+    return named_network(entry)
 
 
 def _radii(given: float | Sequence[float], count: int) -> list[float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 
 def channels_last_pays(x: Tensor) -> bool:
@@ -16,6 +16,21 @@ def channels_last_pays(x: Tensor) -> bool:
         return False
     low = x.dtype == torch.bfloat16 or torch.is_autocast_enabled("cpu")
     return not low or bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+
+
+def channels_last_is_safe(model: nn.Module) -> bool:
+    """Whether `model` can be trained with channels last.
+
+    The gradient of the weights of a 1x1 convolution with a stride and fewer than 16 channels is written beyond its
+    memory by oneDNN (its issue 6035): wrong numbers at best.
+    """
+    return not any(
+        isinstance(layer, nn.Conv2d)
+        and layer.kernel_size == (1, 1)
+        and max(layer.stride) > 1
+        and layer.in_channels // layer.groups < 16
+        for layer in model.modules()
+    )
 
 
 def _has_onednn() -> bool:

@@ -26,7 +26,12 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _weights(name: str) -> Any:
-    """The file of weights that is meant by a name or a path, if there is one."""
+    """The file of weights that is meant by a name, by a name and whose weights (``edsr@FILE``), or by a path."""
+    name, _, whose = name.partition("@")
+    return (_file(whose) if whose else None) or _file(name)
+
+
+def _file(name: str) -> Any:
     shipped = resources.files("weatherproof") / "networks" / "corruption" / "weights" / f"{name}.safetensors"
     if "/" not in name and shipped.is_file():
         return shipped

@@ -14,6 +14,7 @@ from ..data import Batch, Loader
 from ..defences import Objective
 from ..errors import InputError
 from ..images import to_unit
+from ..networks.layout import channels_last_is_safe
 from ..randomness import seed_global_generators, seed_of, stream
 from .checkpoint import Position, load_state, save_state
 from .interrupts import StopRequest
@@ -63,7 +64,8 @@ class Loop:
         self.fabric, self.objective, self.augmentation, self.loader = fabric, objective, augmentation, loader
         self.settings, self.seed, self.run, self.note = settings, seed, run, note
         self.validate, self.publish, self.watch = validate, publish, watch
-        self.layout = torch.channels_last if settings.channels_last else torch.contiguous_format
+        last = settings.channels_last and channels_last_is_safe(model)
+        self.layout = torch.channels_last if last else torch.contiguous_format
         self.model = model.to(memory_format=self.layout)  # type: ignore[call-overload]
         stepped: Any = torch.compile(self.model) if settings.compile else self.model
         optimizer = settings.build_optimizer(model.parameters())

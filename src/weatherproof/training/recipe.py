@@ -86,6 +86,11 @@ class Recipe:
         """The standard augmentation, built."""
         return _callable(self.standard, AUGMENTATIONS, "augment.standard")  # type: ignore[no-any-return]
 
+    def networks(self) -> list[str]:
+        """The corruption networks that the adversary takes, as the recipe names them."""
+        given = self.adversary.init_args.get("networks", []) if self.adversary else []
+        return [entry for entry in ([given] if isinstance(given, str) else given) if isinstance(entry, str)]
+
     def build_adversary(self) -> Adversary | None:
         """The adversary, built, with its networks loaded; None where the recipe names none."""
         if self.adversary is None:

@@ -26,7 +26,7 @@ class TrainingSettings:
     accumulate: parts that a batch is sent through the network in, to save memory; BatchNorm sees one part at a time.
     ema: decay of an average of the weights, which is then validated and saved; none by default.
     precision: fp32, or mixed precision with bf16 or fp16 (CUDA only).
-    channels_last: memory layout of images and weights.
+    channels_last: memory layout of images and weights, for networks that can be trained with it.
     compile: run the network through torch.compile.
     checkpoint_minutes: a run can be resumed from at most so long ago; every epoch ends with a checkpoint anyway.
     """

@@ -16,6 +16,8 @@ from ..data import Data, FileImages, Frame, ImageSet, Loader, default_workers, o
 from ..devices import pick_device
 from ..errors import InputError
 from ..images import to_unit
+from ..networks.corruption import NETWORKS
+from ..networks.corruption.saved import named_card
 from ..randomness import seed_global_generators, seed_of
 from .checkpoint import read_note
 from .loop import Loop
@@ -47,6 +49,7 @@ class Prepared:
         methods_of(recipe.objective(), self.module)
         frame, self.augmentation = self._augmentation()
         self.adversary = recipe.build_adversary()
+        _check_networks(recipe, self.data)
         self.loader = self._loader(self.data.train, recipe.training.batch_size, frame, recipe.seed)
 
     def validation(self) -> tuple[str, Loader]:
@@ -177,6 +180,18 @@ def _fabric(recipe: Recipe, device: str) -> Fabric:
 
 def _open(recipe: Recipe, data_dir: Path | str | None, workers: int) -> Data:
     return open_data(**asdict(recipe.data), data_dir=data_dir, workers=workers)
+
+
+def _check_networks(recipe: Recipe, data: Data) -> None:
+    """Networks that know small images only are used on larger ones when the recipe says whose weights it means."""
+    for entry in recipe.networks():
+        size = named_card(entry).size
+        if entry in NETWORKS and 0 < size < data.size:
+            raise InputError(
+                f"the weights of {entry} were trained on images of {size} pixels, and {data.name} has {data.size}; "
+                f"pretrain others (weatherproof pretrain), or say that you mean these: "
+                f"{entry}@{named_card(entry).weights}"
+            )
 
 
 def _check_same_data(prepared: Prepared, run: Run) -> None:

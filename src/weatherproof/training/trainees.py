@@ -16,7 +16,7 @@ from ..images import to_unit
 from ..measures import psnr, ssim
 from ..networks.classifiers.saved import Card, build, resolve, save_classifier
 from ..networks.corruption.fitness import refuse_misfit
-from ..networks.corruption.saved import NetworkCard, build_network, save_network
+from ..networks.corruption.saved import NetworkCard, build_network, named_card, save_network
 from .recipe import NETWORK, Recipe
 
 Accuracy = Callable[[nn.Module, Loader], float]
@@ -120,7 +120,8 @@ def fidelity(network: nn.Module, loader: Loader) -> dict[str, float]:
 def _origin(recipe: Recipe, data: Data) -> dict[str, Any]:
     from .. import __version__
 
-    return {
+    against = {"against": [named_card(entry).protocol() for entry in recipe.networks()]} if recipe.networks() else {}
+    return against | {
         "recipe": recipe.name,
         "data": asdict(recipe.data),
         "train_images": len(data.train),

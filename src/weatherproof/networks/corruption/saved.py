@@ -29,7 +29,7 @@ from ..building import (
 from . import NETWORKS
 from .published import read_published
 
-SHIPPED = "shipped"
+SHIPPED, UNTRAINED = "shipped", "untrained"
 NO_WEIGHTS_NEEDED = ("affine",)  # it starts as the identity
 
 
@@ -98,11 +98,40 @@ def save_network(folder: Path, weights: Mapping[str, Tensor], card: NetworkCard)
     save_tensors(folder / WEIGHTS, weights)
 
 
+def named_network(entry: str) -> nn.Module:
+    """A network as recipes and commands name it.
+
+    ``edsr`` (with the weights that come along), ``edsr@ours-cifar10`` (the same, and whose they are), ``edsr@FILE`` (a
+    published file or one of a run), ``my_package.MyNetwork@untrained``, or the run or file of a trained network.
+    """
+    return from_spec(*_named(entry))
+
+
+def named_card(entry: str) -> NetworkCard:
+    """The card of what `named_network` gives."""
+    return _find(*_named(entry))[0]
+
+
+def _named(entry: str) -> tuple[Spec, str | Path | None]:
+    name, _, whose = entry.partition("@")
+    if entry not in NETWORKS and Path(entry).expanduser().exists():
+        file = weights_file(Path(entry).expanduser())
+        return Spec.parse(read_network_card(file).network, f"{file.with_suffix('.json')}: network"), file
+    if not whose:
+        return Spec(name), SHIPPED
+    if whose == UNTRAINED:
+        return Spec(name), None
+    if Path(whose).expanduser().exists():
+        return Spec(name), whose
+    there = _find(Spec(name), SHIPPED)[0].weights
+    if whose != there:
+        raise InputError(f"{entry}: there is no file {whose}, and the weights that come along are {there}")
+    return Spec(name), SHIPPED
+
+
 def load_network(run_or_file: str | Path) -> nn.Module:
     """The network of a run, or of a .safetensors file beside its card, as the card says that it is built."""
-    file = weights_file(Path(run_or_file).expanduser())
-    card = read_network_card(file)
-    return from_spec(Spec.parse(card.network, f"{file.with_suffix('.json')}: network"), file)
+    return named_network(str(weights_file(Path(run_or_file).expanduser())))
 
 
 def read_network_card(weights: Path) -> NetworkCard:
@@ -120,7 +149,7 @@ def shipped_file(name: str) -> Path | None:
 def _find(spec: Spec, weights: str | Path | None) -> tuple[NetworkCard, dict[str, Tensor] | None]:
     """The card, and the tensors to load: None where the network stays as it is built."""
     if weights is None or (weights == SHIPPED and spec.class_path in NO_WEIGHTS_NEEDED):
-        return NetworkCard(spec.mapping(), "untrained" if weights is None else "identity"), None
+        return NetworkCard(spec.mapping(), UNTRAINED if weights is None else "identity"), None
     if weights == SHIPPED:
         file = shipped_file(spec.class_path)
         if file is None:
