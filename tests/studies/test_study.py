@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from study_examples import CORRUPTED, finish, launch, tiny_study, write_tiny_study
+from study_examples import CORRUPTED, HOLDOUT, finish, launch, tiny_study, write_tiny_study
 
 import weatherproof
 from weatherproof import InputError, Result
 from weatherproof.api import evaluate_on
 from weatherproof.cli.main import main
 from weatherproof.files import load_tensors
-from weatherproof.studies import load_study, page, study_names
+from weatherproof.studies import load_study, page, study_names, summarise
 from weatherproof.studies.cell import training_inputs
 from weatherproof.studies.definition import parse_study
 
@@ -132,6 +132,18 @@ def test_a_trial_is_not_trained_twice(ran: Path) -> None:
     trial = ran / "tuned" / "trials" / first["copied_from"]
     assert first["epochs"] == record(trial)["training"]["epochs"] != second["epochs"]
     assert "copied_from" not in second
+
+
+def test_trials_may_be_shorter_than_rows(cli: Cli, tmp_path: Path) -> None:
+    """Then the choice is theirs, but no cell takes their weights; the page says by what they were made."""
+    selection = {"evaluation": HOLDOUT, "overrides": {"training.epochs": 2, "data.subset": 50}}
+    file = write_tiny_study(tmp_path, selection=selection)
+    assert cli(file, "--rows", "plain,tuned", "--seeds", 0)[0] == 0
+    trial = record(tmp_path / "results" / "bars" / "tuned" / "trials" / "learning_rate-0.05")["training"]
+    cell = record(tmp_path / "results" / "bars" / "tuned" / "seed-0")["training"]
+    assert [len(made["epochs"]) for made in (trial, cell)] == [2, 1]
+    assert trial["inputs"]["recipe"]["data"]["subset"] == 50 and "copied_from" not in cell
+    assert "one training of seed 0 with epochs 2, subset 50 for each value" in page(summarise(tmp_path / "results" / "bars"))
 
 
 def test_a_second_call_makes_nothing_again_and_says_so(cli: Cli, tmp_path: Path) -> None:

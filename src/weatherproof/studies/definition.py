@@ -43,11 +43,15 @@ class Row:
 
 @dataclass(frozen=True)
 class Selection:
-    """How values are chosen: by a training with `seed`, the metric (the lower the better) of an evaluation."""
+    """How values are chosen: by a training with `seed`, the metric (the lower the better) of an evaluation.
+
+    overrides: what all trials change in their row's recipe, fewer epochs, say.
+    """
 
     evaluation: dict[str, Any]
     metric: str = "mean_error"
     seed: int = 0
+    overrides: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,11 @@ class Study:
     def folder(self) -> str:
         """What the folder of its results is called: its name, with the size where that is not the usual one."""
         return self.name if self.usual else f"{self.name}-{self.size}"
+
+    def trial_of(self, row: str, values: Values) -> Recipe:
+        """The recipe of a trial, by which `values` may be chosen."""
+        assert self.selection is not None
+        return self.recipe_of(row, {**self.selection.overrides, **values}, self.selection.seed)
 
     def recipe_of(self, row: str, values: Values, seed: int) -> Recipe:
         """The recipe of a row, with values chosen and a seed."""
@@ -207,8 +216,10 @@ def _check(study: Study, where: str) -> None:
         if not row.candidates:
             raise InputError(f"{where}, row {name}: select wants a list of values for each key, and none of them empty")
         for values in row.candidates:
-            for evaluation in (*study.evaluations, *([study.selecting] if row.select else [])):
+            for evaluation in study.evaluations:
                 evaluation.check(study.recipe_of(name, values, 0), f"{where}, row {name}")
+            if row.select:
+                study.selecting.check(study.trial_of(name, values), f"{where}, row {name}")
 
 
 def _row(name: str, value: Any, where: str) -> Row:

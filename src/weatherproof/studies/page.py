@@ -116,10 +116,11 @@ def _selections(summary: dict[str, Any]) -> str:
             lines.append([row, _values(trial["values"]), *scores, picked])
     metric = summary["study"]["selection"]["metric"]
     table = _table(["row", "values", metric.replace("_", " "), "clean accuracy", ""], lines)
-    seed = summary["study"]["selection"]["seed"]
+    seed, changed = (summary["study"]["selection"][key] for key in ("seed", "overrides"))
+    trained = f"one training of seed {seed}{f' with {_values(changed)}' if changed else ''} for each value"
     note = (
-        f"Chosen by the lowest {metric.replace('_', ' ')} ({_settings(evaluation)}), one training of seed {seed} for "
-        f"each value{_kept_apart(summary['study'])}.\n"
+        f"Chosen by the lowest {metric.replace('_', ' ')} ({_settings(evaluation)}), {trained}"
+        f"{_kept_apart(summary['study'])}.\n"
     )
     return f"## What was chosen, and by what\n\n{table}\n{note}"
 

@@ -25,7 +25,7 @@ class RowPlan:
         """What has to be done before the values can be chosen; nothing where there are none to choose."""
         if not self.study.rows[self.row].select or self.study.selection is None:
             return []
-        return [self._trial(values, self.study.selection.seed) for values in self.study.rows[self.row].candidates]
+        return [self._trial(values) for values in self.study.rows[self.row].candidates]
 
     def cells(self) -> list[Cell]:
         """One cell per seed; the trials must be done."""
@@ -54,15 +54,16 @@ class RowPlan:
         score = result[self.study.selection.metric]
         return {"values": trial.about["values"], "score": score, "clean_accuracy": result["clean_accuracy"]}
 
-    def _trial(self, values: Values, seed: int) -> Cell:
+    def _trial(self, values: Values) -> Cell:
+        assert self.study.selection is not None
         label = trial_name(values)
         return Cell(
             self.row,
             f"trial {label}",
             self.folder / "trials" / label,
-            self.study.recipe_of(self.row, values, seed),
+            self.study.trial_of(self.row, values),
             (self.study.selecting,),
-            {"row": self.row, "seed": seed, "values": values},
+            {"row": self.row, "seed": self.study.selection.seed, "values": values},
             self.study.rows[self.row].cost,
         )
 
