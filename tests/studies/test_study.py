@@ -143,7 +143,9 @@ def test_trials_may_be_shorter_than_rows(cli: Cli, tmp_path: Path) -> None:
     cell = record(tmp_path / "results" / "bars" / "tuned" / "seed-0")["training"]
     assert [len(made["epochs"]) for made in (trial, cell)] == [2, 1]
     assert trial["inputs"]["recipe"]["data"]["subset"] == 50 and "copied_from" not in cell
-    assert "one training of seed 0 with epochs 2, subset 50 for each value" in page(summarise(tmp_path / "results" / "bars"))
+    assert "one training of seed 0 with epochs 2, subset 50 for each value" in page(
+        summarise(tmp_path / "results" / "bars")
+    )
 
 
 def test_a_second_call_makes_nothing_again_and_says_so(cli: Cli, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ...errors import InputError
-from ..layout import channels_last_pays
+from .chain import convolve_twice
 from .frame import CorruptionNetwork
 
 RANGE = 255  # published EDSR weights expect pixels from 0 to 255
@@ -54,15 +54,19 @@ class EDSR(CorruptionNetwork):
         return self.tail(x + self.body(x)) / RANGE + self.mean  # type: ignore[no-any-return]
 
     def restore(self, images: Tensor) -> Tensor:
-        """`upscale` and the mean over scale x scale pixels, in one go: the last convolution and the mean are linear, so
-        that together they are one convolution of what comes before the last shuffle. Images of the full size, and
-        copies from one layout of memory to another, never arise."""
+        """`upscale` and the mean over scale x scale pixels, in one go: the last shuffle, the last convolution and the
+        mean are linear, so that together they are one convolution; and nothing stands between it and the one before.
+        Images of the full size, and copies from one layout of memory to another, never arise."""
         x = self.head((images - self.mean) * RANGE)
         enlarge, last = cast(tuple[nn.Sequential, nn.Conv2d], tuple(self.tail))
-        x = enlarge[:-1](x + self.body(x))
-        factor = cast(nn.PixelShuffle, enlarge[-1]).upscale_factor
-        small = functional.conv2d(x, _averaging(last.weight, factor), last.bias, padding=1) / RANGE + self.mean
-        return small if factor == self.scale else functional.avg_pool2d(small, self.scale // factor)
+        wide, shuffle = cast(tuple[nn.Conv2d, nn.PixelShuffle], (enlarge[-2], enlarge[-1]))
+        x = enlarge[:-2](x + self.body(x))
+        with torch.autocast(images.device.type, enabled=False):
+            averaging = _averaging(last.weight, shuffle.upscale_factor)
+        small = convolve_twice(x, wide.weight, cast(Tensor, wide.bias), averaging, cast(Tensor, last.bias))
+        small = small / RANGE + self.mean
+        rest = self.scale // shuffle.upscale_factor
+        return small if rest == 1 else functional.avg_pool2d(small, rest)
 
 
 def _averaging(weight: Tensor, factor: int) -> Tensor:
@@ -77,8 +81,7 @@ def _averaging(weight: Tensor, factor: int) -> Tensor:
         for a in range(factor):
             k, s = divmod(a + p, factor)
             reach[k + 1, s, p + 1] += 1 / factor
-    folded = torch.einsum("ksp,ltq,ocpq->oklcst", reach, reach, weight).flatten(3).permute(0, 3, 1, 2)
-    return folded if channels_last_pays(weight) else folded.contiguous()
+    return torch.einsum("ksp,ltq,ocpq->oklcst", reach, reach, weight).flatten(3).permute(0, 3, 1, 2)
 
 
 def _upsampler(features: int, scale: int) -> nn.Sequential:
