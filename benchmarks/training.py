@@ -34,7 +34,7 @@ def our_loop(recipe: Recipe) -> nn.Module:
             prepared.fabric,
             prepared.module,
             recipe.objective(),
-            prepared.augmentation,
+            prepared.pipeline,
             prepared.loader,
             recipe.training,
             recipe.seed,

@@ -71,7 +71,7 @@ def test_the_average_of_the_weights_is_the_one_written_out(tmp_path: Path) -> No
 
     prepared = Prepared(plan, device="cpu", workers=0)
     loop = Loop(
-        prepared.fabric, prepared.module, Recording(), prepared.augmentation, prepared.loader, plan.training, 0,
+        prepared.fabric, prepared.module, Recording(), prepared.pipeline, prepared.loader, plan.training, 0,
         Run(tmp_path / "run"), {}, lambda module: {}, lambda module: None, Silent(),
     )  # fmt: skip
     loop.train()

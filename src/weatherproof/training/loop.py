@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from ..adversaries import Adversary
-from ..augment import Augmentation
 from ..data import Batch, Loader
 from ..defences import Objective
 from ..errors import InputError
-from ..images import to_unit
 from ..networks.layout import channels_last_is_safe
-from ..randomness import seed_global_generators, seed_of, stream
+from ..randomness import seed_global_generators, seed_of
 from .checkpoint import Position, load_state, save_state
 from .interrupts import StopRequest
+from .pipeline import Pipeline
 from .run import Run
 from .settings import TrainingSettings
 from .tasks import methods_of
@@ -49,7 +47,7 @@ class Loop:
         fabric: Fabric,
         model: nn.Module,
         objective: Objective,
-        augmentation: Augmentation,
+        pipeline: Pipeline,
         loader: Loader,
         settings: TrainingSettings,
         seed: int,
@@ -58,10 +56,8 @@ class Loop:
         validate: Validate,
         publish: Publish,
         watch: Watch,
-        adversary: Adversary | None = None,
     ) -> None:
-        self.adversary = adversary
-        self.fabric, self.objective, self.augmentation, self.loader = fabric, objective, augmentation, loader
+        self.fabric, self.objective, self.pipeline, self.loader = fabric, objective, pipeline, loader
         self.settings, self.seed, self.run, self.note = settings, seed, run, note
         self.validate, self.publish, self.watch = validate, publish, watch
         last = settings.channels_last and channels_last_is_safe(model)
@@ -111,9 +107,9 @@ class Loop:
         number = epoch * self.steps + self.position.step
         for group in self.optimizer.param_groups:
             group["lr"] = self.settings.learning_rate_at(number / self.steps)
-        images = to_unit(self.augmentation(batch.images, stream(self.seed, "augment", number)))
-        images, metrics = self._attacked(images, batch.labels, number)
-        images = images.contiguous(memory_format=self.layout)
+        images, metrics = self.pipeline(self.model, batch, self.seed, number)
+        if images.ndim == 4:
+            images = images.contiguous(memory_format=self.layout)
         seed_global_generators(seed_of(self.seed, "global", number))  # dropout and its like
         parts = self.settings.accumulate
         for part_images, part_labels in zip(images.chunk(parts), batch.labels.chunk(parts), strict=True):
@@ -129,15 +125,6 @@ class Loop:
         if metrics:
             self._add({**metrics, "seconds_step": torch.tensor(now() - began)})
         self.position.step += 1
-
-    def _attacked(self, images: Tensor, labels: Tensor, number: int) -> tuple[Tensor, dict[str, Tensor]]:
-        """What the adversary makes of the images, if there is one, and what to log of it."""
-        if self.adversary is None:
-            return images, {}
-        with self.fabric.autocast():
-            attack = self.adversary.attack(self.model, images, labels, stream(self.seed, "adversary", number))
-        seconds = {f"seconds_{part}": torch.tensor(spent) for part, spent in attack.seconds.items()}
-        return attack.images, {f"attack_{name}": value for name, value in {**attack.metrics, **seconds}.items()}
 
     def _add(self, metrics: dict[str, Tensor], share: float = 1.0) -> None:
         """Sum up on the device: nothing here waits for an accelerator."""

@@ -36,7 +36,7 @@ class Subject:
 CLASSIFIER = Subject("classifier", CLASSIFIERS, "defence", DEFENCES, "nominal")
 NETWORK = Subject("network", NETWORKS, "task", TASKS)
 SUBJECTS = {subject.name: subject for subject in (CLASSIFIER, NETWORK)}
-STAGES = ("standard", "adversary")
+STAGES = ("sample", "standard", "adversary", "last")
 SECTIONS = ("data", "classifier", "network", "augment", "defence", "task", "training", "seed")
 
 
@@ -63,43 +63,42 @@ class Recipe:
     data: DataSettings
     subject: Subject
     module: Spec
-    standard: Spec
+    stages: dict[str, Spec]  # of augment, by name; standard is always there
     goal: Spec
     training: TrainingSettings
     seed: int = 0
-    adversary: Spec | None = None
 
     def mapping(self) -> dict[str, Any]:
         """All of it in plain values, defaults included: what recipe.yaml in a run folder holds."""
-        stages = {"standard": self.standard} | ({"adversary": self.adversary} if self.adversary else {})
         return {
             "name": self.name,
             "data": asdict(self.data),
             self.subject.name: self.module.mapping(),
-            "augment": {name: stage.mapping() for name, stage in stages.items()},
+            "augment": {name: stage.mapping() for name, stage in self.stages.items()},
             self.subject.goal: self.goal.mapping(),
             "training": asdict(self.training),
             "seed": self.seed,
         }
 
-    def augmentation(self) -> Augmentation:
-        """The standard augmentation, built."""
-        return _callable(self.standard, AUGMENTATIONS, "augment.standard")  # type: ignore[no-any-return]
+    def augmentation(self, stage: str = "standard") -> Augmentation | None:
+        """The augmentation of a stage, built; None where the recipe names none."""
+        if stage not in self.stages:
+            return None
+        return _callable(self.stages[stage], AUGMENTATIONS, f"augment.{stage}")  # type: ignore[no-any-return]
 
     def networks(self) -> list[str]:
         """The corruption networks that the adversary takes, as the recipe names them."""
-        given = self.adversary.init_args.get("networks", []) if self.adversary else []
+        given = self.stages["adversary"].init_args.get("networks", []) if "adversary" in self.stages else []
         return [entry for entry in ([given] if isinstance(given, str) else given) if isinstance(entry, str)]
 
     def build_adversary(self) -> Adversary | None:
         """The adversary, built, with its networks loaded; None where the recipe names none."""
-        if self.adversary is None:
+        if "adversary" not in self.stages:
             return None
-        built = construct(
-            self.adversary.target(ADVERSARIES, "augment.adversary"), self.adversary.init_args, "augment.adversary"
-        )
+        adversary = self.stages["adversary"]
+        built = construct(adversary.target(ADVERSARIES, "augment.adversary"), adversary.init_args, "augment.adversary")
         if not isinstance(built, Adversary):
-            raise InputError(f"augment.adversary: {self.adversary.class_path} gave a {type(built).__name__}, which has "
+            raise InputError(f"augment.adversary: {adversary.class_path} gave a {type(built).__name__}, which has "
                              f"no attack(classifier, images, labels, generator)")  # fmt: skip
         return built
 
@@ -130,23 +129,24 @@ def parse_recipe(name: str, content: Any, overrides: Mapping[str, Any] | None = 
         if key not in STAGES:
             raise InputError(f"augment: unknown key '{key}'{did_you_mean(str(key), STAGES)}")
     subject = _subject(content)
-    adversary = augment.get("adversary")
-    if adversary is not None and subject is not CLASSIFIER:
+    given = {"standard": "none", **{name: stage for name, stage in augment.items() if stage is not None}}
+    stages = {name: Spec.parse(given[name], f"augment.{name}") for name in STAGES if name in given}
+    if "adversary" in stages and subject is not CLASSIFIER:
         raise InputError(f"augment.adversary attacks a classifier; this recipe trains a {subject.name}")
     recipe = Recipe(
         name,
         construct(DataSettings, _mapping(content.get("data"), "data"), "data"),
         subject,
         Spec.parse(content.get(subject.name), subject.name),
-        Spec.parse(augment.get("standard", "none"), "augment.standard"),
+        stages,
         Spec.parse(content.get(subject.goal), subject.goal),
         construct(TrainingSettings, _mapping(content.get("training"), "training"), "training"),
         _seed(content.get("seed", 0)),
-        None if adversary is None else Spec.parse(adversary, "augment.adversary"),
     )
-    if recipe.adversary is not None:  # built only for a training: networks have weights to load
-        check_names(recipe.adversary.target(ADVERSARIES, "augment.adversary"), recipe.adversary.init_args,
-                    "augment.adversary")  # fmt: skip
+    for name, stage in stages.items():
+        # What may take networks is built for a training only: they have weights to load.
+        check_names(stage.target(ADVERSARIES if name == "adversary" else AUGMENTATIONS, f"augment.{name}"),
+                    stage.init_args, f"augment.{name}")  # fmt: skip
     module_target(recipe.module, subject.modules, subject.name)  # finds a module that is not there
     recipe.augmentation(), recipe.objective()
     return recipe

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from ..augment import Augmentation, on_files
-from ..data import Data, FileImages, Frame, ImageSet, Loader, default_workers, open_data
+from ..augment import Unchanged, on_files
+from ..data import Batch, Data, FileImages, Frame, ImageSet, Loader, default_workers, open_data
 from ..devices import pick_device
 from ..errors import InputError
-from ..images import to_unit
 from ..networks.corruption import NETWORKS
 from ..networks.corruption.saved import named_card
 from ..randomness import seed_global_generators, seed_of
 from .checkpoint import read_note
 from .loop import Loop
+from .pipeline import Pipeline
 from .recipe import Recipe, differences
 from .run import Run, environment
 from .tasks import methods_of
@@ -47,8 +47,7 @@ class Prepared:
         self.trainee: Trainee = trainee(recipe, self.data)
         self.module = self._build()
         methods_of(recipe.objective(), self.module)
-        frame, self.augmentation = self._augmentation()
-        self.adversary = recipe.build_adversary()
+        frame, self.pipeline = self._pipeline()
         _check_networks(recipe, self.data)
         self.loader = self._loader(self.data.train, recipe.training.batch_size, frame, recipe.seed)
 
@@ -69,9 +68,19 @@ class Prepared:
         self.trainee.check(module, torch.zeros(1, self.data.channels, *[self.data.size] * 2, device=self.fabric.device))
         return module
 
-    def _augmentation(self) -> tuple[Frame | None, Augmentation]:
-        augmentation = self.recipe.augmentation()
-        return on_files(augmentation, self.data.size) if self._from_files(self.data.train) else (None, augmentation)
+    def _pipeline(self) -> tuple[Frame | None, Pipeline]:
+        """How files are opened, where there are files, and what batches go through."""
+        frame, standard = None, self.recipe.augmentation() or Unchanged()
+        if isinstance(self.data.train.images, FileImages):
+            frame, standard = on_files(standard, self.data.size)
+        return frame, Pipeline(
+            standard,
+            self.recipe.augmentation("sample"),
+            self.recipe.build_adversary(),
+            self.recipe.augmentation("last"),
+            getattr(self.recipe.objective(), "views", 1),
+            self.fabric.autocast,
+        )
 
     def _loader(self, images: ImageSet, batch_size: int, frame: Frame | None, seed: int | None) -> Loader:
         return Loader(
@@ -85,10 +94,6 @@ class Prepared:
             workers=self.workers,
         )
 
-    @staticmethod
-    def _from_files(images: ImageSet) -> bool:
-        return isinstance(images.images, FileImages)
-
 
 def train(prepared: Prepared, run: Run, accuracy: Accuracy, watch: Watch | None = None) -> Run:
     """Train, from the start or from where the run was left; returns the run, finished."""
@@ -99,7 +104,7 @@ def train(prepared: Prepared, run: Run, accuracy: Accuracy, watch: Watch | None 
         prepared.fabric,
         prepared.module,
         recipe.objective(),
-        prepared.augmentation,
+        prepared.pipeline,
         prepared.loader,
         recipe.training,
         recipe.seed,
@@ -108,7 +113,6 @@ def train(prepared: Prepared, run: Run, accuracy: Accuracy, watch: Watch | None 
         lambda module: {f"{split}_{name}": value for name, value in trainee.measure(module, loader, accuracy).items()},
         lambda module: trainee.publish(run.folder, module),
         watch or Silent(),
-        prepared.adversary,
     )
     try:
         loop.train()
@@ -142,13 +146,14 @@ def reopen(folder: str | Path, overrides: dict[str, Any] | None = None) -> tuple
 
 
 def dry_run(prepared: Prepared) -> dict[str, Any]:
-    """One forward and backward pass on the first batch, and nothing written; what a training would be like."""
+    """One forward and backward pass on the first batch, or on two images of it where an adversary attacks them, and
+    nothing written; what a training would be like."""
     recipe = prepared.recipe
     batch = next(iter(prepared.loader.epoch()))
+    if prepared.pipeline.adversary is not None:  # two images are enough to see that it can
+        batch = Batch(batch.images[:2], batch.labels[:2], batch.indices[:2])
     with torch.random.fork_rng():
-        images = to_unit(prepared.augmentation(batch.images, torch.Generator().manual_seed(recipe.seed)))
-        if prepared.adversary is not None:  # of two images, to see that it can
-            prepared.adversary.attack(prepared.module, images[:2], batch.labels[:2], torch.Generator().manual_seed(0))
+        images, _ = prepared.pipeline(prepared.module, batch, recipe.seed, 0)
         outcome = recipe.objective()(prepared.module, images, batch.labels)
         outcome.loss.backward()  # type: ignore[no-untyped-call]
     split, _ = prepared.validation()
