@@ -29,11 +29,11 @@ def read_folder(root: Path, channels: int) -> tuple[ImageSet, ImageSet | None, I
         others = [folder.name for folder in found.values() if folder]
         if others and {entry.name for entry in root.iterdir() if entry.is_dir()} <= set(others):
             raise InputError(f"{root} has {' and '.join(others)} but no folder train")
-        whole = _read_split(root, channels)
+        whole = read_split(root, channels)
         train, test = divide(whole, str(root))
         return train, None, test
-    train = _read_split(found["train"], channels)
-    rest = {name: _read_split(folder, channels) for name, folder in found.items() if folder and name != "train"}
+    train = read_split(found["train"], channels)
+    rest = {name: read_split(folder, channels) for name, folder in found.items() if folder and name != "train"}
     for name, other in rest.items():
         _check_same_classes(train, other, f"{root}: {name}")
     if not rest:
@@ -58,7 +58,7 @@ def _split_folder(root: Path, names: tuple[str, ...]) -> Path | None:
     return next((root / name for name in names if (root / name).is_dir()), None)
 
 
-def _read_split(folder: Path, channels: int) -> ImageSet:
+def read_split(folder: Path, channels: int) -> ImageSet:
     classes = sorted(entry.name for entry in folder.iterdir() if entry.is_dir() and not entry.name.startswith("."))
     if len(classes) < 2:
         raise InputError(f"{folder} has {len(classes)} class folders; a classifier needs at least 2, one per class")

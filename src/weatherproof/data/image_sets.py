@@ -97,13 +97,15 @@ def open_file(path: object) -> Image.Image:
 class ImageSet:
     """Images with labels: one split of a data set. `labels` is int64 (N,), `classes` names them.
 
-    `origin` says where each one stood in the split before some were taken; None means where it stands now.
+    `origin` says where each one stood in the split before some were taken; None means where it stands now. `copies` are
+    other versions of the same images, which training draws from as well.
     """
 
     images: ArrayImages | FileImages
     labels: Tensor
     classes: tuple[str, ...]
     origin: Tensor | None = None
+    copies: tuple[ArrayImages | FileImages, ...] = ()
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -111,7 +113,13 @@ class ImageSet:
     def take(self, indices: Sequence[int]) -> ImageSet:
         """The examples at these positions, in this order."""
         rows = torch.as_tensor(indices, dtype=torch.int64)
-        return replace(self, images=self.images.take(indices), labels=self.labels[rows], origin=self.numbers[rows])
+        return replace(
+            self,
+            images=self.images.take(indices),
+            labels=self.labels[rows],
+            origin=self.numbers[rows],
+            copies=tuple(copy.take(indices) for copy in self.copies),
+        )
 
     @property
     def numbers(self) -> Tensor:

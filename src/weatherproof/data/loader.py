@@ -50,7 +50,8 @@ class Loader:
     """Batches of an image set, epoch after epoch.
 
     Order and every random draw follow from `seed`, the epoch and the position alone: not from workers, nor from where
-    an epoch is entered. Without a seed the order is the set's own.
+    an epoch is entered. Without a seed the order is the set's own. With one, and where the set has copies, each image
+    is drawn in one of its versions, all equally likely.
     """
 
     def __init__(
@@ -100,10 +101,11 @@ class Loader:
     def epoch(self, epoch: int = 0, start: int = 0) -> Iterator[Batch]:
         """The batches of one epoch, from number `start` on."""
         parts = torch.split(self._order(epoch), self.batch_size)[start : len(self)]
+        versions = self._versions(epoch)
         if isinstance(self.images.images, ArrayImages):
-            pixels: Iterator[Tensor] = (self.images.images.pixels.index_select(0, part) for part in parts)
+            pixels: Iterator[Tensor] = (self._gather(self.images.images, part, versions) for part in parts)
         else:
-            pixels = self._stream(self.images.images, parts, epoch)
+            pixels = self._stream(self.images.images, parts, versions, epoch)
         for part, images in zip(parts, pixels, strict=True):
             labels = self.images.labels[part]
             yield Batch(self._send(images), self._send(labels), part)
@@ -113,8 +115,26 @@ class Loader:
             return torch.arange(len(self.images))
         return torch.randperm(len(self.images), generator=stream(self.seed, "order", epoch))
 
-    def _stream(self, files: FileImages, parts: Sequence[Tensor], epoch: int) -> Iterator[Tensor]:
-        opened = _Opened(files, self.frame, seed_of(self.seed or 0, "open", epoch))
+    def _versions(self, epoch: int) -> Tensor | None:
+        """For each image which version an epoch shows: 0 is itself, n the n-th copy. None where there are no copies."""
+        if self.seed is None or not self.images.copies:
+            return None
+        choices = 1 + len(self.images.copies)
+        return torch.randint(choices, (len(self.images),), generator=stream(self.seed, "version", epoch))
+
+    def _gather(self, images: ArrayImages, part: Tensor, versions: Tensor | None) -> Tensor:
+        pixels = images.pixels.index_select(0, part)
+        if versions is None:
+            return pixels
+        for number, copy in enumerate(self.images.copies, start=1):
+            rows = (versions[part] == number).nonzero()[:, 0]
+            pixels[rows] = copy.pixels[part[rows]]  # type: ignore[union-attr]  # copies are of the set's own kind
+        return pixels
+
+    def _stream(
+        self, files: FileImages, parts: Sequence[Tensor], versions: Tensor | None, epoch: int
+    ) -> Iterator[Tensor]:
+        opened = _Opened([files, *self.images.copies], versions, self.frame, seed_of(self.seed or 0, "open", epoch))
         batches: DataLoader[Any] = DataLoader(
             opened,
             batch_sampler=[part.tolist() for part in parts],
@@ -142,12 +162,13 @@ def default_workers() -> int:
 class _Opened(Dataset[Any]):
     """Opened and framed images; what cannot be opened travels as an error, so that its sentence stays whole."""
 
-    def __init__(self, files: FileImages, frame: Frame, seed: int) -> None:
-        self.files, self.frame, self.seed = files, frame, seed
+    def __init__(self, versions: list[Any], chosen: Tensor | None, frame: Frame, seed: int) -> None:
+        self.versions, self.chosen, self.frame, self.seed = versions, chosen, frame, seed
 
     def __getitem__(self, index: int) -> Tensor | InputError:
+        files: FileImages = self.versions[0 if self.chosen is None else int(self.chosen[index])]
         try:
-            image = self.frame(self.files.open(index), stream(self.seed, index))
+            image = self.frame(files.open(index), stream(self.seed, index))
         except InputError as error:
             return error
         array = np.asarray(image)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from torch import Tensor
 from ..errors import InputError, did_you_mean
 from ..images import to_unit
 from .cifar import CIFAR10, CIFAR100, read_cifar
+from .copies import with_copies
 from .folder import common_size, read_folder
 from .hub import read_hub
 from .image_sets import ArrayImages, Data, FileImages, ImageSet
@@ -41,6 +43,7 @@ def open_data(
     holdout: float = 0,
     seed: int = 0,
     workers: int = 0,
+    copies: Sequence[str] = (),
 ) -> Data:
     """Open a data set by name.
 
@@ -53,6 +56,7 @@ def open_data(
     `holdout`: a fraction (below 1) or number of training images set aside for validation, where the set has no
     validation split of its own. `seed` draws the subset and the hold-out.
     `workers`: processes that open image files.
+    `copies`: where processed copies of all training images lie, each a .npy of images or a folder of classes.
     """
     source = str(source)
     if channels not in (1, 3):
@@ -61,6 +65,7 @@ def open_data(
         raise InputError(f"images are at least 1 pixel wide; got a wish for {size}")
     train, validation, test = _read(source, Path(data_dir).expanduser() if data_dir else None, channels)
     _check(source, [train, *([validation] if validation else []), test])
+    train = with_copies(train, [_below(Path(copy).expanduser(), data_dir) for copy in copies])
     side = _side(source, train, size, opened_size)
     if holdout and validation is None:
         chosen, rest = stratified(train.labels, holdout_count(holdout, len(train)), seed)
@@ -98,12 +103,9 @@ def _read(source: str, data_dir: Path | None, channels: int) -> tuple[ImageSet, 
 
 def _find(source: str, data_dir: Path | None) -> Path:
     """A folder or .npz file: at its path, or below the folder that holds the data sets."""
-    environment = os.environ.get("WEATHERPROOF_DATA")
-    homes = [Path(), *([data_dir] if data_dir else []), *([Path(environment)] if environment else [])]
-    for home in homes:
-        path = home / Path(source).expanduser()
-        if path.is_dir() or (path.suffix == ".npz" and path.is_file()):
-            return path
+    path = _below(Path(source).expanduser(), data_dir)
+    if path.is_dir() or (path.suffix == ".npz" and path.is_file()):
+        return path
     if source == "imagenet":
         raise InputError(
             "imagenet is not here; put the official train/ and val/, one folder per class, into a folder imagenet/ and "
@@ -111,6 +113,12 @@ def _find(source: str, data_dir: Path | None) -> Path:
         )
     hint = "" if "/" in source or source.endswith(".npz") else did_you_mean(source, NAMED)
     raise InputError(f"there is no data set, folder or .npz file '{source}'{hint}")
+
+
+def _below(path: Path, data_dir: Path | str | None) -> Path:
+    """Where a path lies: as it stands, below `data_dir`, or below $WEATHERPROOF_DATA; as it stands where it is not."""
+    homes = [Path(home).expanduser() for home in (data_dir, os.environ.get("WEATHERPROOF_DATA")) if home]
+    return next((home / path for home in (Path(), *homes) if (home / path).exists()), path)
 
 
 def _photos10() -> tuple[ImageSet, ImageSet]:

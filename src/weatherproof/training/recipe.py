@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,7 @@ class DataSettings:
     subset: int | None = None
     holdout: float = 0
     seed: int = 0
+    copies: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
