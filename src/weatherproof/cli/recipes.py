@@ -37,14 +37,16 @@ def run(parser: argparse.ArgumentParser, arguments: list[str]) -> int:
 def _list(known: argparse.Namespace) -> None:
     from rich.table import Table
 
-    from ..training.recipe import find_recipe, recipe_names
+    from ..training.recipe import find_recipe, read_yaml, recipe_names
     from .show import console
 
-    table = Table("recipe", "what to expect", box=None, pad_edge=False)
+    table = Table("recipe", "row", "what to expect", box=None, pad_edge=False)
     for name in recipe_names():
-        heading = [line.removeprefix("# ") for line in find_recipe(name)[1].splitlines() if line.startswith("# ")]
-        table.add_row(name, " ".join(heading[1:]))
+        text = find_recipe(name)[1]
+        heading = [line.removeprefix("# ") for line in text.splitlines() if line.startswith("# ")]
+        table.add_row(name, str(read_yaml(text, name).get("row", "")), " ".join(heading[1:]))
     console().print(table)
+    console().print("row: of the paper's main table for that data set", style="dim")
 
 
 def _show(known: argparse.Namespace) -> None:

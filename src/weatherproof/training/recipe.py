@@ -37,7 +37,7 @@ CLASSIFIER = Subject("classifier", CLASSIFIERS, "defence", DEFENCES, "nominal")
 NETWORK = Subject("network", NETWORKS, "task", TASKS)
 SUBJECTS = {subject.name: subject for subject in (CLASSIFIER, NETWORK)}
 STAGES = ("sample", "standard", "adversary", "last")
-SECTIONS = ("data", "classifier", "network", "augment", "defence", "task", "training", "seed")
+SECTIONS = ("row", "data", "classifier", "network", "augment", "defence", "task", "training", "seed")
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,9 @@ class DataSettings:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A checked recipe. `name` is the shipped name or the file's stem; `goal` is the defence or the task."""
+    """A checked recipe. `name` is the shipped name or the file's stem; `goal` is the defence or the task; `row` is the
+    one of the paper's main table for its data that it reproduces, at full size or at a desk's.
+    """
 
     name: str
     data: DataSettings
@@ -68,9 +70,10 @@ class Recipe:
     goal: Spec
     training: TrainingSettings
     seed: int = 0
+    row: int | None = None
 
     def mapping(self) -> dict[str, Any]:
-        """All of it in plain values, defaults included: what recipe.yaml in a run folder holds."""
+        """All that is trained by in plain values, defaults included: what recipe.yaml in a run folder holds."""
         return {
             "name": self.name,
             "data": asdict(self.data),
@@ -142,7 +145,8 @@ def parse_recipe(name: str, content: Any, overrides: Mapping[str, Any] | None = 
         stages,
         Spec.parse(content.get(subject.goal), subject.goal),
         construct(TrainingSettings, _mapping(content.get("training"), "training"), "training"),
-        _seed(content.get("seed", 0)),
+        _whole(content.get("seed", 0), "seed", 0),
+        _whole(content["row"], "row", 1) if content.get("row") is not None else None,
     )
     for name, stage in stages.items():
         # What may take networks is built for a training only: they have weights to load.
@@ -244,9 +248,9 @@ def _mapping(value: Any, where: str) -> dict[str, Any]:
     return dict(value)
 
 
-def _seed(value: Any) -> int:
-    if type(value) is not int or value < 0:
-        raise InputError(f"seed: wanted a whole number from 0 on; got {value!r}")
+def _whole(value: Any, name: str, least: int) -> int:
+    if type(value) is not int or value < least:
+        raise InputError(f"{name}: wanted a whole number from {least} on; got {value!r}")
     return value
 
 
