@@ -14,16 +14,16 @@ help:  ## this list
 demo: setup  ## train a classifier on photographs that come along, corrupt them, write a report to look at
 	$(BIN)/weatherproof demo
 
-test: setup-dev  ## the tests that take seconds each
+test: setup-dev debian  ## the tests that take seconds each
 	$(PYTEST) -m "not slow"
 
-test-slow: setup-dev  ## the tests that take longer
+test-slow: setup-dev debian  ## the tests that take longer
 	$(PYTEST) -m slow
 
 test-all: test test-slow  ## all tests
 
-debian:  ## Chromium and ImageMagick, for tests that skip without them (takes root)
-	scripts/install_debian
+debian:  ## Chromium and ImageMagick, for tests that skip without them (done where one may; takes root)
+	@scripts/install_debian
 
 lint: setup-dev  ## style and formatting
 	$(BIN)/ruff check .

@@ -79,7 +79,7 @@ def _check_range(tensor: Tensor, name: str) -> None:
     if low != low or high != high:  # NaN is the only value that differs from itself
         raise InputError(f"{name}: some values are NaN; {WANTED}")
     if low < -SLACK or high > 1 + SLACK:
-        raise InputError(f"{name}: got values from {low:.4g} to {high:.4g}; {WANTED}")
+        raise InputError(f"{name}: got values from {low:.7g} to {high:.7g}; {WANTED}")
 
 
 def _dtype(tensor: Tensor) -> str:

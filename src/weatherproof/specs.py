@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import numbers
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -61,9 +62,20 @@ def construct(target: Callable[..., Any], arguments: Mapping[str, Any], where: s
     Text is converted to what the annotation asks for, as on a command line; what is annotated with `Any`, or not at
     all, arrives as it was given. Raises `InputError`, naming the argument.
     """
+    return target(**checked(target, arguments, where))
+
+
+def checked(target: Callable[..., Any], arguments: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """The arguments as `construct` hands them over, without the call."""
     check_names(target, arguments, where)
+    arguments = {name: int(value) if _is_whole(value) else value for name, value in arguments.items()}
     as_given = _as_given(target, arguments, where)
-    return target(**as_given, **_typed(target, arguments, {*as_given}, where))
+    return {**as_given, **_typed(target, arguments, {*as_given}, where)}
+
+
+def _is_whole(value: Any) -> bool:
+    """Whether a value is an integer of numpy's kind, say: jsonargparse knows Python's alone."""
+    return not isinstance(value, int) and isinstance(value, numbers.Integral)
 
 
 def returns(target: Callable[..., Any], kind: type) -> bool:
@@ -161,5 +173,10 @@ def _sentence(message: str, where: str) -> str:
     text = " ".join(message[found.end() :].split() if found else message.split())
     text = text.replace("Expected a <class", "wanted <class").replace(". Got value: ", "; got ")
     text = re.sub(r"Expected a (?:typing\.)?Literal\[(.*?)\]", r"wanted one of \1", text)
+    union = re.search(r"any of the Union subtypes Subtypes: \[(.*?)\] .*Given value: (.*)$", text)
+    if union:
+        kinds = " or ".join(re.sub(r"<class '([\w.]+)'>", r"\1", kind) for kind in union[1].split(", "))
+        kinds = kinds.replace("collections.abc.", "").replace("NoneType", "none")
+        text = f"wanted {kinds}; got {union[2]!r}"
     text = re.sub(r"<class '(?:builtins\.)?([\w.]+)'>", r"\1", text).replace("typing.", "")
     return f"{where}.{found[1]}: {text}" if found else f"{where}: {text}"

@@ -233,10 +233,29 @@ def test_every_command_has_help(command: str) -> None:
     assert done.stderr == ""
 
 
-def test_doctor_tells_versions(cli: Cli) -> None:
+def test_doctor_tells_versions_and_what_to_install(cli: Cli) -> None:
     code, out, _ = cli("doctor")
     assert code == 0
-    assert "torch" in out
+    assert "torch" in out and "weatherproof[datasets]" in out
+
+
+def test_brackets_in_names_are_no_markup(cli: Cli, trained: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "exp[lr]" / "[/x]"
+    shutil.copytree(trained, folder)
+    code, out, err = cli("evaluate", folder, "--device", "cpu")
+    assert code == 0, err
+    assert "exp[lr]" in out and "[/x]" in out
+    code, out, err = cli("train", "--resume", folder, "--device", "cpu")
+    assert code == 0 and "exp[lr]/[/x]" in out.replace("\n", ""), err
+
+
+def test_a_network_that_fails_in_training_only_is_found_before_a_run_begins(cli: Cli, tmp_path: Path) -> None:
+    images, labels = np.zeros((20, 1, 1, 3), np.uint8), np.arange(20) % 2
+    np.savez(tmp_path / "dots.npz", x_train=images, y_train=labels, x_test=images, y_test=labels)
+    options = ["--data.source", tmp_path / "dots.npz", "--training.batch_size", 1, "--device", "cpu", "-o", "run"]
+    code, _, err = cli("train", "photos10/nominal", *options)
+    assert code == 2 and "cannot be trained on 1 image(s) of shape (3, 1, 1) at a time" in err
+    assert not Path("run").exists()
 
 
 REFUSED = {
@@ -251,6 +270,20 @@ REFUSED = {
     "missing value": (["train", "photos10/nominal", "--training.epochs"], "--training.epochs needs a value"),
     "wrong type": (["train", "photos10/nominal", "--training.epochs", "many"], "training.epochs"),
     "out of range": (["train", "photos10/nominal", "--epochs", "0"], "training.epochs must be at least 1; got 0"),
+    "override before the recipe": (["train", "--training.epochs", "0", "photos10/nominal"], "training.epochs must be"),
+    "wrong type of what may be none": (
+        ["train", "photos10/nominal", "--data.subset", "many"],
+        "data.subset: wanted int or none; got 'many'",
+    ),
+    "bad seed of the data": (["train", "photos10/nominal", "--data.seed", "-1"], "data.seed: wanted a whole number"),
+    "unknown argument of a classifier": (
+        ["train", "photos10/nominal", "--classifier.init_args.widht", "3"],
+        "classifier resnet_small: unknown key 'widht'; did you mean 'width'?",
+    ),
+    "changed recipe": (
+        ["train", "--resume", "RUN", "--training.learning_rate", "0.2"],
+        "cannot be resumed with a changed recipe (training.learning_rate: 0.05 -> 0.2)",
+    ),
     "bad seed": (["train", "photos10/nominal", "--seed", "-1"], "seed: wanted a whole number"),
     "unknown classifier": (["train", "photos10/nominal", "--classifier", "resnet_smal"], "mean 'resnet_small'?"),
     "unknown defence": (["train", "photos10/nominal", "--defence", "nominl"], "did you mean 'nominal'?"),

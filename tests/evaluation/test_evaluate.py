@@ -123,6 +123,14 @@ REFUSED = {
     "no module": (lambda: (lambda images: images, IMAGES, LABELS), "a classifier is an nn.Module; got function"),
     "other channels": (
         lambda: (weatherproof.classifier("resnet_small", channels=1), IMAGES, LABELS),
+        r"takes images with 1 channel\(s\); got 3",
+    ),
+    "grey for colour": (
+        lambda: (weatherproof.classifier("resnet_small"), IMAGES[..., :1], LABELS),
+        r"takes images with 3 channel\(s\); got 1",
+    ),
+    "other sizes": (
+        lambda: (nn.Sequential(nn.Flatten(), nn.Linear(7, 3)), IMAGES, LABELS),
         r"the classifier cannot take images of shape \(3, 3, 9, 9\)",
     ),
     "NaN logits": (lambda: (Gives(torch.full((3, 3), float("nan"))), IMAGES, LABELS), "not finite"),

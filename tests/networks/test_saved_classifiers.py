@@ -278,6 +278,22 @@ def test_changed_weights_are_refused(run: Path) -> None:
         load_classifier(run)
 
 
+def test_a_card_that_was_changed_is_refused_but_may_say_more_of_its_origin(run: Path) -> None:
+    edit(run, lambda card: card["origin"].update(note="mine"))
+    load_classifier(run)
+    edit(run, lambda card: card["classifier"]["init_args"].update(mean=[0.9] * 3))
+    with pytest.raises(InputError, match=r"model\.json was changed after it was written"):
+        load_classifier(run)
+
+
+def test_weights_that_are_not_finite_are_refused(run: Path) -> None:
+    tensors, note = load_tensors(run / "model.safetensors")
+    name = next(iter(tensors))
+    save_tensors(run / "model.safetensors", {**tensors, name: tensors[name] * float("nan")}, note)
+    with pytest.raises(InputError, match=rf"is of no use: {name} holds values that are infinite or NaN"):
+        load_classifier(run)
+
+
 def test_saved_weights_are_those_of_the_moment(run: Path) -> None:
     """What is on disk does not move with the module."""
     module = new()

@@ -33,7 +33,7 @@ def assert_same_weights(a: nn.Module, b: nn.Module) -> None:
 
 def test_the_loop_does_what_a_bare_loop_does_bit_for_bit(tmp_path: Path) -> None:
     plan = recipe(tmp_path, epochs=3, warmup_epochs=1)
-    flat = parse_recipe("tiny", plan.mapping(), {"augment.standard": "crop_flip"})
+    flat = parse_recipe("tiny", plan.mapping(), {"augment.standard": "crop_flip", "classifier": "resnet_small"})
     assert_same_weights(our_loop(flat), bare_loop(flat))
 
 

@@ -28,6 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(parser: argparse.ArgumentParser, arguments: list[str]) -> int:
     known = parser.parse_args(arguments)
+    from rich.text import Text
+
     from ..report import write_report
     from ..training import Interrupted
     from .show import console, pairs
@@ -36,7 +38,7 @@ def run(parser: argparse.ArgumentParser, arguments: list[str]) -> int:
     for name, recipe in ROWS.items():
         folder = known.output / name.lower()
         if not known.quiet:
-            console().print(f"[bold]{name}[/bold]: {recipe}")
+            console().print(Text(name, style="bold"), f": {recipe}", sep="")
         try:
             _train(recipe, folder, known.epochs, known.quiet)
         except Interrupted:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, did_you_mean
-from .options import add_corruption_options, add_machine_options
+from .options import add_corruption_options, add_machine_options, refuse_unwritable
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,6 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(parser: argparse.ArgumentParser, arguments: list[str]) -> int:
     known = parser.parse_args(arguments)
+    if known.output:
+        refuse_unwritable(known.output)  # before anything is measured
     from ..api import evaluate_on
     from .show import console, progress, result_view
 

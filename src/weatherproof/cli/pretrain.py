@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 from ..errors import InputError
-from .options import add_machine_options
+from .options import add_machine_options, parse_with_overrides
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,10 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(parser: argparse.ArgumentParser, arguments: list[str]) -> int:
-    from ..training.recipe import parse_overrides
-
-    known, rest = parser.parse_known_args(arguments)
-    overrides = parse_overrides(rest)
+    known, overrides = parse_with_overrides(parser, arguments)
     for key, value in (("training.epochs", known.epochs), ("seed", known.seed), ("data.source", known.data)):
         if value is not None:
             overrides[key] = value

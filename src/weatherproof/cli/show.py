@@ -11,6 +11,7 @@ from typing import Any
 from rich.console import Console, Group, RenderableType
 from rich.syntax import Syntax
 from rich.table import Table
+from rich.text import Text
 
 from ..evaluation import Result
 from ..training import Recipe, Run
@@ -20,8 +21,8 @@ from ..training.watch import FORMATS, clock, formatted
 
 def console() -> Console:
     """Standard output; as wide as the terminal, or as wide as needed when it is not one."""
-    found = Console(highlight=False)
-    return found if found.is_terminal else Console(highlight=False, width=120)
+    found = Console(highlight=False, markup=False)  # names of users' files may hold brackets
+    return found if found.is_terminal else Console(highlight=False, markup=False, width=120)
 
 
 def run_summary(run: Run) -> RenderableType:
@@ -83,5 +84,5 @@ def pairs(facts: dict[str, str]) -> Table:
     """Names and values, two columns."""
     table = Table.grid(padding=(0, 2))
     for name, value in facts.items():
-        table.add_row(f"[bold]{name}[/bold]", value)
+        table.add_row(Text(name, style="bold"), Text(value))
     return table

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from .options import add_machine_options
+from .options import add_machine_options, parse_with_overrides
 
 if TYPE_CHECKING:
     from ..studies import StudyOutcome
@@ -41,14 +41,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(parser: argparse.ArgumentParser, arguments: list[str]) -> int:
-    known, rest = parser.parse_known_args(arguments)
+    known, overrides = parse_with_overrides(parser, arguments)
     from .. import studies
-    from ..training.recipe import parse_overrides
     from .show import console
 
     if known.study == "list":
         return _list()
-    overrides = parse_overrides(rest)
     if overrides and not known.output:
         raise InputError("with overrides it is another study; name another folder for its results with -o")
     if known.page is not None:

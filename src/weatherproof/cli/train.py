@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from .options import add_machine_options
+from .options import add_machine_options, parse_with_overrides
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,10 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(parser: argparse.ArgumentParser, arguments: list[str]) -> int:
-    from ..training.recipe import parse_overrides
-
-    known, rest = parser.parse_known_args(arguments)
-    overrides = parse_overrides(rest)
+    known, overrides = parse_with_overrides(parser, arguments)
     if known.epochs is not None:
         overrides["training.epochs"] = known.epochs
     if known.seed is not None:

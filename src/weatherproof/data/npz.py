@@ -18,7 +18,7 @@ LARGEST_GUESS = 10_000  # classes, where nobody names them: a label far above is
 
 
 def read_npz(file: Path) -> tuple[ImageSet, ImageSet | None, ImageSet]:
-    """Train, validation (if there is one) and test; without test arrays, a stratified fifth is for testing."""
+    """Train, validation (if there is one besides test) and test; without either, a stratified fifth is for testing."""
     arrays = _arrays(file)
     present = {name: keys for name, keys in KEYS.items() if keys[0] in arrays}
     if "train" not in present and "images" in arrays:
@@ -29,8 +29,10 @@ def read_npz(file: Path) -> tuple[ImageSet, ImageSet | None, ImageSet]:
     sets = {name: _image_set(file, arrays, keys, classes) for name, keys in present.items()}
     if "test" in sets:
         return sets["train"], sets.get("validation"), sets["test"]
+    if "validation" in sets:  # as for folders: what there is besides is for testing
+        return sets["train"], None, sets["validation"]
     train, test = divide(sets["train"], str(file))
-    return train, sets.get("validation"), test
+    return train, None, test
 
 
 def _arrays(file: Path) -> dict[str, np.ndarray]:

@@ -64,17 +64,18 @@ class Result:
     def table(self) -> Table:
         """For people, on a terminal."""
         from rich.table import Table
+        from rich.text import Text
 
         caption = ", ".join(f"{key}: {_plain(value)}" for key, value in self.protocol.items() if key != "command")
         table = Table(
-            "metric", title=f"suite {self.suite}", caption=caption, title_justify="left", caption_justify="left"
+            "metric", title=f"suite {self.suite}", caption=Text(caption), title_justify="left", caption_justify="left"
         )
         for column in ("value", "95% interval", "images"):
             table.add_column(column, justify="right")
         for metric in self.metrics.values():
             interval = "" if metric.low is None else f"{metric.low:.2f} .. {metric.high:.2f}"
             images = "" if metric.images is None else f"{metric.images:,}"
-            table.add_row(metric.name, f"{metric.value:.2f} {metric.unit}".rstrip(), interval, images)
+            table.add_row(Text(metric.name), f"{metric.value:.2f} {metric.unit}".rstrip(), interval, images)
         return table
 
 

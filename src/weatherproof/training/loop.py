@@ -134,7 +134,7 @@ class Loop:
 
     def _means(self) -> dict[str, float]:
         self._check_losses()
-        return {name: float(total) / self.position.step for name, total in self.position.totals.items()}
+        return {name: float(total) / self.position.step for name, total in sorted(self.position.totals.items())}
 
     def _check_losses(self) -> None:
         """Refuse to go on from a loss that is not finite; called before anything is shown or saved."""
@@ -160,7 +160,11 @@ class Loop:
         entry: dict[str, Any] = {"epoch": epoch + 1, "learning_rate": self.optimizer.param_groups[0]["lr"]}
         entry |= {f"train_{k}": 100 * v if k == "accuracy" else v for k, v in means.items()}
         self._check_weights()
-        entry |= self.validate(module)
+        try:
+            entry |= self.validate(module)
+        except InputError:  # an image that cannot be read, say: the epoch is kept
+            self._save()
+            raise
         entry["seconds"] = seconds
         self.publish(module)
         self.run.record(entry)
@@ -209,7 +213,7 @@ class Loop:
             epochs=self.settings.epochs,
             step=self.position.step,
             steps=self.steps,
-            rate=done * self.loader.batch_size / spent,
+            rate=done * min(self.loader.batch_size, len(self.loader.images)) / spent,
             eta=left * spent / max(done, 1),
             loss=means["loss"],
             accuracy=means.get("accuracy"),

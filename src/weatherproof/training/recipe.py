@@ -17,7 +17,7 @@ from ..errors import InputError, did_you_mean
 from ..networks.building import module_target
 from ..networks.classifiers import CLASSIFIERS
 from ..networks.corruption import NETWORKS
-from ..specs import Spec, check_names, construct
+from ..specs import Spec, accepts, check_names, checked, construct
 from .settings import TrainingSettings
 from .tasks import TASKS
 
@@ -114,7 +114,8 @@ class Recipe:
 def load_recipe(name_or_file: str | Path, overrides: Mapping[str, Any] | None = None) -> Recipe:
     """A shipped recipe by name, or one from a file; `overrides` maps dotted keys to values."""
     name, text = find_recipe(name_or_file)
-    return parse_recipe(name, read_yaml(text, str(name_or_file)), overrides)
+    content = read_yaml(text, str(name_or_file))
+    return parse_recipe(name, _mapping(content, str(name_or_file)), overrides)
 
 
 def parse_recipe(name: str, content: Any, overrides: Mapping[str, Any] | None = None) -> Recipe:
@@ -137,6 +138,7 @@ def parse_recipe(name: str, content: Any, overrides: Mapping[str, Any] | None = 
     stages = {name: Spec.parse(given[name], f"augment.{name}") for name in STAGES if name in given}
     if "adversary" in stages and subject is not CLASSIFIER:
         raise InputError(f"augment.adversary attacks a classifier; this recipe trains a {subject.name}")
+    _whole(_mapping(content.get("data"), "data").get("seed", 0), "data.seed", 0)
     recipe = Recipe(
         name,
         construct(DataSettings, _mapping(content.get("data"), "data"), "data"),
@@ -152,9 +154,18 @@ def parse_recipe(name: str, content: Any, overrides: Mapping[str, Any] | None = 
         # What may take networks is built for a training only: they have weights to load.
         check_names(stage.target(ADVERSARIES if name == "adversary" else AUGMENTATIONS, f"augment.{name}"),
                     stage.init_args, f"augment.{name}")  # fmt: skip
-    module_target(recipe.module, subject.modules, subject.name)  # finds a module that is not there
+    _check_module(recipe)
     recipe.augmentation(), recipe.objective()
     return recipe
+
+
+def _check_module(recipe: Recipe) -> None:
+    """Finds a module that is not there, and arguments that it does not take. What the data fill in is guessed."""
+    name = recipe.subject.name
+    target = module_target(recipe.module, recipe.subject.modules, name)
+    guesses = {"classes": 2, "channels": 3, "mean": [0.5] * 3, "std": [0.5] * 3}
+    filled = {key: value for key, value in guesses.items() if accepts(target, key)} if name == "classifier" else {}
+    checked(target, {**filled, **recipe.module.init_args}, f"{name} {recipe.module.class_path}")
 
 
 def _subject(content: Mapping[str, Any]) -> Subject:

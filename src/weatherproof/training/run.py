@@ -56,7 +56,10 @@ class Run:
         if not self.recipe_file.is_file():
             raise InputError(f"{self.folder} is not a run folder: it has no recipe.yaml")
         _, text = find_recipe(self.recipe_file)
-        return parse_recipe(self.folder.name, read_yaml(text, str(self.recipe_file)))
+        try:
+            return parse_recipe(self.folder.name, read_yaml(text, str(self.recipe_file)))
+        except InputError as error:
+            raise InputError(f"{self.recipe_file}: {error}") from error
 
     def metrics(self) -> list[dict[str, Any]]:
         """What was recorded so far, one entry per epoch."""

@@ -65,8 +65,14 @@ class Prepared:
             seed_global_generators(seed_of(self.recipe.seed, "weights"))
             module = self.trainee.build()
         module = module.to(self.fabric.device)
-        self.trainee.check(module, torch.zeros(1, self.data.channels, *[self.data.size] * 2, device=self.fabric.device))
+        image = torch.zeros(1, self.data.channels, *[self.data.size] * 2, device=self.fabric.device)
+        self.trainee.check(module, image, self._fewest())
         return module
+
+    def _fewest(self) -> int:
+        """The images in the smallest part of a batch that a step looks at together."""
+        batch, parts = min(self.recipe.training.batch_size, len(self.data.train)), self.recipe.training.accumulate
+        return len(torch.arange(batch).chunk(parts)[-1])
 
     def _pipeline(self) -> tuple[Frame | None, Pipeline]:
         """How files are opened, where there are files, and what batches go through."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -29,8 +30,9 @@ class Trainee(Protocol):
     def build(self) -> nn.Module:
         """The module with fresh weights from the global generator."""
 
-    def check(self, module: nn.Module, image: Tensor) -> None:
-        """Refuse a module of another make that cannot do with `image`, (1, C, H, W), what it is to be trained for."""
+    def check(self, module: nn.Module, image: Tensor, together: int) -> None:
+        """Refuse a module of another make that cannot do with `image`, (1, C, H, W), what it is to be trained for, when
+        it sees no more than `together` images at a time."""
 
     def measure(self, module: nn.Module, loader: Loader, accuracy: Accuracy) -> dict[str, float]:
         """How good it is on a loader's images."""
@@ -56,7 +58,7 @@ class ClassifierTrainee:
     def build(self) -> nn.Module:
         return build(self.spec)
 
-    def check(self, module: nn.Module, image: Tensor) -> None:
+    def check(self, module: nn.Module, image: Tensor, together: int) -> None:
         classes = len(self.data.classes)
         was_training = module.training
         try:
@@ -71,6 +73,15 @@ class ClassifierTrainee:
         if not isinstance(logits, Tensor) or logits.shape != (1, classes):
             shape = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
             raise InputError(f"classifier {self.name} gives {shape} for one image; wanted (1, {classes}) logits")
+        few = image.expand(min(together, 2), -1, -1, -1)
+        try:
+            with torch.random.fork_rng(), torch.no_grad():
+                copy.deepcopy(module).train()(few)
+        except Exception as error:
+            raise InputError(
+                f"classifier {self.name} cannot be trained on {together} image(s) of shape {tuple(image.shape[1:])} at "
+                f"a time: {error}"
+            ) from error
 
     def measure(self, module: nn.Module, loader: Loader, accuracy: Accuracy) -> dict[str, float]:
         return {"accuracy": accuracy(module, loader)}
@@ -89,7 +100,7 @@ class NetworkTrainee:
     def build(self) -> nn.Module:
         return build_network(self.spec, "network")
 
-    def check(self, module: nn.Module, image: Tensor) -> None:
+    def check(self, module: nn.Module, image: Tensor, together: int) -> None:
         refuse_misfit(module, image)
 
     def measure(self, module: nn.Module, loader: Loader, accuracy: Accuracy) -> dict[str, float]:

@@ -84,7 +84,7 @@ class Live:
         )
 
     def epoch(self, entry: dict[str, Any], moment: Moment) -> None:
-        self._progress.console.print(_summary(entry, moment), highlight=False)
+        self._progress.console.print(_summary(entry, moment), highlight=False, markup=False)
 
     def close(self) -> None:
         self._progress.stop()

@@ -26,6 +26,9 @@ class Normalise(nn.Module):
         self.register_buffer("std", torch.tensor(list(std), dtype=torch.float32).view(1, -1, 1, 1), persistent=False)
 
     def forward(self, images: Tensor) -> Tensor:
+        channels = self.mean.shape[1]
+        if images.shape[-3] != channels:  # one channel would be stretched to three without a word
+            raise InputError(f"this classifier takes images with {channels} channel(s); got {images.shape[-3]}")
         return (images - self.mean) / self.std
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -69,7 +71,7 @@ def save_classifier(folder: Path, weights: Mapping[str, Tensor], card: Card) -> 
     content = asdict(card)
     if not (folder / CARD).is_file() or read_json(folder / CARD) != plain(content):
         write_json(folder / CARD, content)
-    save_tensors(folder / WEIGHTS, weights)
+    save_tensors(folder / WEIGHTS, weights, {"card": _digest(card)})
 
 
 def load_classifier(run_or_file: str | Path, device: torch.device | str = "cpu") -> nn.Module:
@@ -85,5 +87,17 @@ def load_with_card(run_or_file: str | Path, device: torch.device | str = "cpu") 
     card: Card = read_card(where, Card, "classifier")
     spec = Spec.parse(card.classifier, f"{where}: classifier")
     classifier = built_untouched(lambda: build(spec, str(where)))
-    load_weights(classifier, load_tensors(weights)[0], str(weights))
+    tensors, note = load_tensors(weights)
+    load_weights(classifier, tensors, str(weights))
+    if note.get("card", _digest(card)) != _digest(card):
+        raise InputError(f"{where} was changed after it was written: it does not describe the classifier in {weights}")
+    broken = next((name for name, tensor in tensors.items() if not bool(tensor.isfinite().all())), None)
+    if broken:
+        raise InputError(f"{weights} is of no use: {broken} holds values that are infinite or NaN")
     return classifier.to(device).eval(), card
+
+
+def _digest(card: Card) -> str:
+    """Of what makes the classifier what it is; where it comes from may be edited."""
+    content = {key: value for key, value in plain(asdict(card)).items() if key != "origin"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
