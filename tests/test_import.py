@@ -24,7 +24,7 @@ def test_nothing_heavy_is_imported(statement: str) -> None:
 @pytest.mark.parametrize("name", weatherproof.__all__)
 def test_public_names_resolve(name: str) -> None:
     thing = getattr(weatherproof, name)
-    assert callable(thing) or isinstance(thing, tuple)
+    assert callable(thing) or isinstance(thing, tuple | dict)
 
 
 def test_unknown_names_are_refused() -> None:

@@ -10,7 +10,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from .adversaries import AdversarialAugment, SSIMGuard
     from .api import evaluate, pretrain, resume, train
-    from .corruptions import CORRUPTIONS, EXTRA_CORRUPTIONS, corrupt
+    from .corruptions import CORRUPTIONS, EXTRA_CORRUPTIONS, GROUPS, corrupt
     from .data import open_data
     from .errors import InputError
     from .evaluation import Result, compare
@@ -35,6 +35,7 @@ _HOMES = {
     "corruption_network": "networks.corruption.saved",
     "CORRUPTIONS": "corruptions",
     "EXTRA_CORRUPTIONS": "corruptions",
+    "GROUPS": "corruptions",
     "evaluate": "api",
     "load_classifier": "networks.classifiers.saved",
     "load_recipe": "training",
@@ -48,8 +49,8 @@ _HOMES = {
 }
 
 __all__ = [
-    "CORRUPTIONS", "EXTRA_CORRUPTIONS", "AdversarialAugment", "InputError", "Recipe", "Result", "Run", "SSIMGuard",
-    "classifier", "compare", "corrupt", "corruption_network", "evaluate", "load_classifier", "load_recipe",
+    "CORRUPTIONS", "EXTRA_CORRUPTIONS", "GROUPS", "AdversarialAugment", "InputError", "Recipe", "Result", "Run",
+    "SSIMGuard", "classifier", "compare", "corrupt", "corruption_network", "evaluate", "load_classifier", "load_recipe",
     "open_data", "pretrain", "psnr", "resume", "ssim", "study", "train",
 ]  # fmt: skip
 

@@ -160,7 +160,12 @@ REFUSED = {
     "integers": (lambda x: corrupt(x.astype(np.int64), "fog", 1), "got int64"),
     "NaN": (lambda x: corrupt(torch.full((1, 3, 9, 9), torch.nan), "fog", 1), "NaN"),
     "beyond 1": (lambda x: corrupt(torch.full((1, 3, 9, 9), 1.5), "fog", 1), "values from 1.5 to 1.5"),
-    "too few numbers": (lambda x: corrupt(x, "fog", 1, numbers=[1]), "a number for each of 2 images"),
+    "too few numbers": (lambda x: corrupt(x, "fog", 1, numbers=[1]), "a whole number for each of 2 images"),
+    "numbers that are not whole": (lambda x: corrupt(x, "fog", 1, numbers=[1.5, 2]), "a whole number for each"),
+    "a group": (lambda x: corrupt(x, "blur", 1), "blur is a group of corruptions; corrupt takes one of them: defocus"),
+    "severity of another type": (lambda x: corrupt(x, "fog", 1.0), "severities are whole numbers from 1 to 5; got 1.0"),  # type: ignore[arg-type]
+    "no name": (lambda x: corrupt(x, None, 1), "there is no corruption 'None'"),  # type: ignore[arg-type]
+    "misspelt frost": (lambda x: corrupt(x, "frost", 1, frost="procedrual"), "did you mean 'procedural'"),
     "frost from nowhere": (lambda x: corrupt(x, "frost", 1, frost="/nowhere"), "there is no '/nowhere'"),
 }
 

@@ -65,6 +65,12 @@ def test_other_protocols_are_refused(changed: dict[str, object]) -> None:
         compare(measured(Brightest()), measured(Brightest(), **changed))
 
 
+def test_what_a_classifier_was_trained_against_is_no_difference_of_protocol() -> None:
+    a, b = measured(Brightest()), measured(Worse())
+    against = replace(b, protocol={**b.protocol, "trained_against": ["edsr_desk (ours-cifar10 at 32 px)"]})
+    assert compare(a, against) == compare(a, b)
+
+
 def test_results_without_hits_are_refused() -> None:
     a = measured(Brightest())
     with pytest.raises(InputError, match="nothing in common"):

@@ -245,6 +245,22 @@ BROKEN: dict[str, tuple[dict[str, np.ndarray | None], str]] = {
     "two short files": ({"fog": SHORT, "contrast": SHORT}, r"60 uint8 images in fog\.npy.*contrast\.npy"),
     "floats": ({"fog": np.zeros((60, 12, 12, 3))}, r"fog\.npy \(found float64"),
     "labels of another set": ({"labels": np.tile(LABELS[::-1], 5)}, "its labels differ"),
+    "two severities of five": (
+        {
+            name: (np.tile(LABELS, 2) if name == "labels" else np.zeros((24, 12, 12, 3), np.uint8))
+            for name in ("labels", "fog", "contrast")
+        },
+        r"labels\.npy holds 24 labels that are not the same ones for each of 5 severities",
+    ),
+    "severities that contradict each other": (
+        {"labels": np.concatenate([LABELS, *[LABELS[::-1]] * 4])},
+        r"labels\.npy holds 60 labels that are not the same",
+    ),
+    "images of another size": (
+        {"fog": np.zeros((60, 6, 6, 3), np.uint8)},
+        r"fog\.npy holds images \(6, 6, 3\), but those of the test set are \(12, 12, 3\)",
+    ),
+    "grey images": ({"fog": np.zeros((60, 12, 12, 1), np.uint8)}, r"fog\.npy holds images \(12, 12, 1\)"),
 }
 
 

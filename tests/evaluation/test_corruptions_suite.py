@@ -22,6 +22,7 @@ from weatherproof.evaluation.metrics import (
     mean_corruption_error,
     relative_mean_corruption_error,
 )
+from weatherproof.measures import bootstrap_means
 from weatherproof.report.published import REFERENCE
 
 LABELS = np.arange(30) % 3
@@ -210,3 +211,30 @@ def test_refusals(case: str) -> None:
     options, sentence = REFUSED[case]
     with pytest.raises(InputError, match=sentence):
         measured(**options)
+
+
+def test_normalised_errors_have_the_interval_of_a_mean_over_images() -> None:
+    """mCE of each image, written out, and the bootstrap of its mean."""
+    found = measured(scale="imagenet")
+    errors = {
+        name: np.mean([~unpack_hits(found.hits[f"error/{name}/{severity}"]) for severity in SEVERITIES], axis=0)
+        for name in CORRUPTIONS
+    }
+    each = 100 * np.mean([errors[name] / ALEXNET[name] for name in CORRUPTIONS], axis=0)
+    expected = bootstrap_means(each[:, None], draws=2_000)[0]
+    mce = found.metrics["mce"]
+    assert (mce.value, mce.low, mce.high) == pytest.approx((expected.value, expected.low, expected.high))
+    assert mce.low is not None and mce.high is not None and mce.low < mce.value < mce.high
+    relative = found.metrics["relative_mce"]
+    assert relative.low is not None and relative.high is not None and relative.low < relative.value < relative.high
+
+
+def test_the_surest_mistakes_do_not_depend_on_the_batches() -> None:
+    wholes, smalls = (measured(batch_size=size).pictures["failures"] for size in (30, 7))
+    assert wholes == smalls and len(wholes) > 0
+
+
+def test_what_a_folder_has_settled_cannot_be_asked_for(tmp_path: Path) -> None:
+    for options, name in (({"recompress": True}, "recompress"), ({"corruption_seed": 5}, "corruption_seed")):
+        with pytest.raises(InputError, match=f"is measured as it was made; leave {name} out"):
+            measured(folder=tmp_path, **options)

@@ -12,6 +12,7 @@ The table says what was measured on what; -o keeps it as JSON, for weatherproof 
 from __future__ import annotations
 
 import argparse
+import math
 import shlex
 import sys
 from dataclasses import replace
@@ -91,7 +92,9 @@ def _options(parser: argparse.ArgumentParser, known: argparse.Namespace, report:
 def _bound(text: str) -> tuple[str, float]:
     name, _, value = text.partition("=")
     try:
-        return name, float(value)
+        if math.isfinite(float(value)):
+            return name, float(value)
+        raise ValueError
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"a bound looks like mean_error=30; got '{text}'") from error
 

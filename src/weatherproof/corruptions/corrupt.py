@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from typing import TypeVar
 
 import numpy as np
@@ -20,7 +21,7 @@ from .frost import frost as frosted
 from .frost import ice_for
 from .noise import gaussian_noise, impulse_noise, shot_noise, speckle_noise
 from .spatter import spatter
-from .tables import CORRUPTIONS, EXTRA_CORRUPTIONS, SCALES, SEVERITIES, scale_for, strength
+from .tables import GROUPS, SCALES, SEVERITIES, scale_for, strength
 from .weather import fog, snow
 
 FUNCTIONS: dict[str, Callable[..., Tensor]] = {
@@ -63,8 +64,7 @@ def corrupt(
     `frost`: photographs, procedural, a folder of photographs, or auto: photographs where they are installed.
     `recompress`: add the JPEG pass of quality 85 that every image of ImageNet-C went through.
     """
-    tensor = torch.from_numpy(np.ascontiguousarray(images)) if isinstance(images, np.ndarray) else images
-    pixels = as_pixels(tensor)
+    pixels = as_pixels(images)
     _check(name, severity, scale, pixels)
     height, width = pixels.shape[2:]
     scale = scale_for(height, width) if scale == "auto" else scale
@@ -72,9 +72,11 @@ def corrupt(
     if name == "frost":
         ice = ice_for(frost, scale, height, width, pixels.shape[1], pixels.device)
         function = functools.partial(frosted, ice=ice)
-    identities = torch.arange(len(pixels)) if numbers is None else torch.as_tensor(numbers, dtype=torch.int64)
-    if identities.shape != (len(pixels),):
-        raise InputError(f"wanted a number for each of {len(pixels)} images; got shape {tuple(identities.shape)}")
+    identities = torch.arange(len(pixels)) if numbers is None else torch.as_tensor(numbers)
+    if identities.shape != (len(pixels),) or (identities.is_floating_point() and len(pixels)):
+        raise InputError(f"wanted a whole number for each of {len(pixels)} images; got {identities.dtype} of shape "
+                         f"{tuple(identities.shape)}")  # fmt: skip
+    identities = identities.to(torch.int64)
     parameters, words = strength(name, severity, scale), ("corrupt", name, severity)
     changed = pixels.new_empty((len(pixels), height, width, pixels.shape[1]), dtype=torch.uint8)
     step = max(1, AT_ONCE // max(1, pixels[:1].numel()))
@@ -84,18 +86,20 @@ def corrupt(
             draws = Draws(seed, words, identities[part].to(pixels.device))
             corrupted = function(_bytes(pixels[part]), parameters, draws)
             changed[part] = through_jpeg(corrupted, quality=RECOMPRESSION, optimize=True) if recompress else corrupted
-    if tensor.dtype != torch.uint8:
-        changed = changed.permute(0, 3, 1, 2).to(tensor.dtype).div_(255).contiguous()
+    if pixels.dtype != torch.uint8:
+        changed = changed.permute(0, 3, 1, 2).to(pixels.dtype).div_(255).contiguous()
     return changed.numpy() if isinstance(images, np.ndarray) else changed
 
 
 def _check(name: str, severity: int, scale: str, pixels: Tensor) -> None:
+    if name in GROUPS:
+        raise InputError(f"{name} is a group of corruptions; corrupt takes one of them: {', '.join(GROUPS[name])}")
     if name not in FUNCTIONS:
-        raise InputError(f"there is no corruption '{name}'{did_you_mean(name, (*CORRUPTIONS, *EXTRA_CORRUPTIONS))}")
-    if isinstance(severity, bool) or severity not in SEVERITIES:
-        raise InputError(f"severities are whole numbers from 1 to 5; got {severity}")
+        raise InputError(f"there is no corruption '{name}'{did_you_mean(str(name), FUNCTIONS)}")
+    if not isinstance(severity, Integral) or isinstance(severity, bool) or severity not in SEVERITIES:
+        raise InputError(f"severities are whole numbers from 1 to 5; got {severity!r}")
     if scale not in (*SCALES, "auto"):
-        raise InputError(f"there is no scale '{scale}'{did_you_mean(scale, (*SCALES, 'auto'))}")
+        raise InputError(f"there is no scale '{scale}'{did_you_mean(str(scale), (*SCALES, 'auto'))}")
     height, width = pixels.shape[2:]
     if min(height, width) < SMALLEST:
         raise InputError(

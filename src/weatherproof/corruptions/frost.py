@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from PIL import Image, UnidentifiedImageError
 from torch import Tensor
 
-from ..errors import InputError
+from ..errors import InputError, did_you_mean
 from . import ice
 from .draws import Draws
 from .filters import as_bytes
@@ -91,7 +91,11 @@ def _pictures(source: str) -> list[Tensor]:
         return ice.pictures()
     folder = _installed_folder() if source == PHOTOGRAPHS else Path(source).expanduser()
     if not folder.is_dir():
-        raise InputError(f"frost is auto, photographs, procedural or a folder of photographs; there is no '{source}'")
+        known = ("auto", PHOTOGRAPHS, PROCEDURAL)
+        raise InputError(
+            f"frost is auto, photographs, procedural or a folder of photographs; there is no '{source}'"
+            f"{did_you_mean(source, known)}"
+        )
     files = [folder / name for name in CLASSIC if (folder / name).is_file()] or sorted(folder.iterdir())
     found = [picture for file in files if (picture := _opened(file)) is not None]
     if not found:

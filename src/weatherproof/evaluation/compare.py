@@ -13,7 +13,7 @@ from ..measures import Interval, paired_over_seeds
 from .corruptions import standard_ones
 from .result import Result, unpack_hits
 
-FREE = {"model", "weatherproof", "command"}  # what two results about the same images may differ in
+FREE = {"model", "trained_against", "weatherproof", "command"}  # what two results about the same images may differ in
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,21 @@ class Corruptions:
         self.severities = known_severities(severities)
         self.scale, self.seed, self.frost, self.recompress = scale, corruption_seed, frost, recompress
         self.folder = folder
+        self._refuse_what_a_folder_has_settled()
         self.progress = progress or (lambda done, total: None)
+
+    def _refuse_what_a_folder_has_settled(self) -> None:
+        if not self.folder:
+            return
+        made = made_with(self.folder)
+        settled = {
+            "recompress": self.recompress,
+            "frost": self.frost not in ("auto", made.get("frost")),
+            "corruption_seed": self.seed not in (0, made.get("corruption_seed")),
+        }
+        given = next((name for name, differs in settled.items() if differs), None)
+        if given:
+            raise InputError(f"{self.folder} is measured as it was made; leave {given} out")
 
     @property
     def conditions(self) -> list[Condition]:
@@ -111,8 +125,9 @@ class Corruptions:
         }
         if self.folder:
             made = made_with(self.folder)
+            facts["frost"] = made.pop("frost", "as in the folder")
             if "frost" not in self.corruptions:
-                made.pop("frost", None)
+                del facts["frost"]
             return {**facts, **made, "corrupted": str(self.folder)}
         if "frost" in self.corruptions:
             facts["frost"] = frost_in_use(self.frost)
@@ -183,13 +198,15 @@ def _normalised(observed: _Observed, conditions: list[Condition], scale: str) ->
     """mCE and relative mCE, which are defined for all 15 corruptions at all severities of the ImageNet scale."""
     if scale != "imagenet" or not {(n, s) for n in CORRUPTIONS for s in SEVERITIES} <= set(conditions):
         return []
-    errors = {name: float(observed.error([(name, s) for s in SEVERITIES]).mean()) for name in CORRUPTIONS}
-    clean = 1 - float(observed.hits[None].double().mean())
-    count = len(observed.hits[None])
-    relative = relative_mean_corruption_error(errors, clean)
+    # Both are linear in the errors, so that each image has its own, and the mean over images is the number.
+    errors = {name: observed.error([(name, severity) for severity in SEVERITIES]) for name in CORRUPTIONS}
+    relative = relative_mean_corruption_error(errors, (~observed.hits[None]).double())
+    found = bootstrap_means(
+        100 * torch.stack([mean_corruption_error(errors), relative], dim=1).numpy(), draws=RESAMPLES
+    )
     return [
-        Metric("mce", 100 * mean_corruption_error(errors), images=count),
-        Metric("relative_mce", 100 * relative, images=count),
+        Metric(name, interval.value, interval.low, interval.high, len(relative))
+        for name, interval in zip(("mce", "relative_mce"), found, strict=True)
     ]
 
 

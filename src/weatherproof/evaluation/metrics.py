@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -18,15 +19,22 @@ ALEXNET_CLEAN = 0.4348  # torchvision's AlexNet, 56.52% top-1
 
 CALIBRATION_BINS = 15
 
-
-def mean_corruption_error(errors: Mapping[str, float]) -> float:
-    """mCE: the mean over the 15 corruptions of error / AlexNet's error, each a mean over five severities."""
-    return sum(errors[name] / ALEXNET[name] for name in ALEXNET) / len(ALEXNET)
+Number = TypeVar("Number", float, Tensor)
 
 
-def relative_mean_corruption_error(errors: Mapping[str, float], clean: float) -> float:
+def mean_corruption_error(errors: Mapping[str, Number]) -> Number:
+    """mCE: the mean over the 15 corruptions of error / AlexNet's error, each a mean over five severities.
+
+    `errors` are numbers, or tensors (N,) with an entry for each image, and so is what comes back.
+    """
+    total: Any = sum(errors[name] / ALEXNET[name] for name in ALEXNET)
+    return total / len(ALEXNET)  # type: ignore[no-any-return]
+
+
+def relative_mean_corruption_error(errors: Mapping[str, Number], clean: Number) -> Number:
     """The mean over the 15 corruptions of (error - clean error) / (AlexNet's error - AlexNet's clean error)."""
-    return sum((errors[name] - clean) / (ALEXNET[name] - ALEXNET_CLEAN) for name in ALEXNET) / len(ALEXNET)
+    total: Any = sum((errors[name] - clean) / (ALEXNET[name] - ALEXNET_CLEAN) for name in ALEXNET)
+    return total / len(ALEXNET)  # type: ignore[no-any-return]
 
 
 def expected_calibration_error(confidences: Tensor, hits: Tensor, bins: int = CALIBRATION_BINS) -> float:

@@ -62,11 +62,29 @@ class _Arrays:
                 if array.dtype != np.uint8 or array.ndim != 4 or len(array) != len(labels)
             ],
         )
+        blocks = labels[: self.count * len(self.severities)].reshape(len(self.severities), self.count)
+        if len(labels) != blocks.size or (blocks != blocks[:1]).any():
+            raise InputError(
+                f"{folder / 'labels.npy'} holds {len(labels):,} labels that are not the same ones for each of "
+                f"{len(self.severities)} severities; nothing was measured"
+            )
+        self._check_shapes(folder)
         numbers = clean.numbers.numpy()
         if (len(numbers) and numbers.max() >= self.count) or (
             labels[: self.count][numbers] != clean.labels.numpy()
         ).any():
             raise InputError(f"{folder} was not made from this test set: its labels differ")
+
+    def _check_shapes(self, folder: Path) -> None:
+        if not isinstance(self.clean.images, ArrayImages):
+            return
+        _, channels, height, width = self.clean.images.pixels.shape
+        for name, array in self.arrays.items():
+            if array.shape[1:] != (height, width, channels):
+                raise InputError(
+                    f"{folder / name}.npy holds images {array.shape[1:]}, but those of the test set are "
+                    f"{(height, width, channels)}; nothing was measured"
+                )
 
     def images(self, condition: Condition) -> ImageSet:
         name, severity = condition

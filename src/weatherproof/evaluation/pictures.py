@@ -55,11 +55,13 @@ class Album:
         confidences: Tensor,
     ) -> None:
         wrong = torch.where(predicted == labels, -1.0, confidences.float())
-        surest = wrong.topk(min(2, len(wrong)))
+        surest = wrong.topk(min(FAILURES, len(wrong)))
         for confidence, row in zip(surest.values.tolist(), surest.indices.tolist(), strict=True):
             place = int(places[row])
             known = self._failures.get(place)
-            if confidence <= max(self._threshold(), known[0] if known else 0):
+            if confidence <= self._threshold():
+                break  # the surest come first
+            if known and confidence <= known[0]:
                 continue
             self._failures[place] = (
                 confidence,
