@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from .adversaries import AdversarialAugment, SSIMGuard
     from .api import evaluate, pretrain, resume, train
+    from .augment import Prime
     from .corruptions import CORRUPTIONS, EXTRA_CORRUPTIONS, GROUPS, corrupt
     from .data import open_data
     from .errors import InputError
@@ -24,34 +25,35 @@ if TYPE_CHECKING:
 # Loaded when first asked for, so that importing the package costs next to nothing.
 _HOMES = {
     "AdversarialAugment": "adversaries",
-    "InputError": "errors",
-    "Recipe": "training",
-    "Result": "evaluation",
-    "Run": "training",
-    "SSIMGuard": "adversaries",
     "classifier": "networks.classifiers",
     "compare": "evaluation",
     "corrupt": "corruptions",
     "corruption_network": "networks.corruption.saved",
     "CORRUPTIONS": "corruptions",
+    "evaluate": "api",
     "EXTRA_CORRUPTIONS": "corruptions",
     "GROUPS": "corruptions",
-    "evaluate": "api",
+    "InputError": "errors",
     "load_classifier": "networks.classifiers.saved",
     "load_recipe": "training",
     "open_data": "data",
     "pretrain": "api",
+    "Prime": "augment",
     "psnr": "measures",
+    "Recipe": "training",
+    "Result": "evaluation",
     "resume": "api",
+    "Run": "training",
     "ssim": "measures",
+    "SSIMGuard": "adversaries",
     "study": "studies",
     "train": "api",
 }
 
 __all__ = [
-    "CORRUPTIONS", "EXTRA_CORRUPTIONS", "GROUPS", "AdversarialAugment", "InputError", "Recipe", "Result", "Run",
-    "SSIMGuard", "classifier", "compare", "corrupt", "corruption_network", "evaluate", "load_classifier", "load_recipe",
-    "open_data", "pretrain", "psnr", "resume", "ssim", "study", "train",
+    "CORRUPTIONS", "EXTRA_CORRUPTIONS", "GROUPS", "AdversarialAugment", "InputError", "Prime", "Recipe", "Result",
+    "Run", "SSIMGuard", "classifier", "compare", "corrupt", "corruption_network", "evaluate", "load_classifier",
+    "load_recipe", "open_data", "pretrain", "psnr", "resume", "ssim", "study", "train",
 ]  # fmt: skip
 
 

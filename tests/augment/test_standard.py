@@ -351,7 +351,7 @@ def test_grey_files_stay_grey() -> None:
 
 
 def test_every_augmentation_has_a_name() -> None:
-    assert set(AUGMENTATIONS) == {"none", "flip", "crop_flip", "resized_crop_flip"}
-    images = random_images((2, 3, 8, 8), torch.uint8)
+    assert set(AUGMENTATIONS) == {"none", "flip", "crop_flip", "resized_crop_flip", "prime"}
+    images = random_images((2, 3, 8, 8), torch.float32) * 0.9
     for make in AUGMENTATIONS.values():
         assert make()(images, seeded()).shape == images.shape
