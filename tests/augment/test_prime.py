@@ -180,6 +180,30 @@ def test_amplitudes_of_colours() -> None:
     assert stats.spearmanr(full[:, 0, 0].abs(), full[:, 1, 4].abs()).pvalue < IMPROBABLE
 
 
+def test_bands_of_colours() -> None:
+    """Cut-off, then the lowest mode, then the modes of the band that are left."""
+    (amplitudes,) = SmoothColour(cut=6, band=2).draw((20_000, 1, 8, 8), seeded())
+    present = amplitudes[:, 0] != 0
+    patterns = present.long() @ (2 ** torch.arange(6))
+    found = torch.bincount(patterns, minlength=64)
+    expected = np.zeros(64)
+    for cut in range(1, 7):
+        for lowest in range(1, cut + 1):
+            modes = range(lowest, min(lowest + 2, cut + 1))
+            expected[sum(2 ** (k - 1) for k in modes)] += 20_000 / 6 / cut
+    assert not found[expected == 0].any()
+    assert stats.chisquare(found[expected > 0].numpy(), expected[expected > 0]).pvalue > IMPROBABLE
+
+
+@pytest.mark.parametrize("images", [levels((2, 3, 16, 16)), torch.rand(2, 3, 16, 16, generator=seeded())])
+def test_colours_of_photographs(images: Tensor) -> None:
+    """500 modes in bands of 20, as the authors have it for ImageNet: more of them, so a finer table."""
+    colour = SmoothColour(500, 0.05, band=20)
+    (amplitudes,) = colour.draw(images.shape, seeded(2))
+    error = (colour.apply(images, amplitudes) - plainly("colour", images, amplitudes)).abs()
+    assert float(error.mean()) < 2e-3
+
+
 def test_kernels() -> None:
     (kernels,) = RandomFilter().draw((10_000, 3, 8, 8), seeded())
     kernels[:, 2, 2] -= 1
@@ -344,6 +368,7 @@ def test_images_that_do_not_fit(images: Tensor, sentence: str) -> None:
         (lambda: Prime(displacement_cuts=(5, 5)), "got (5, 5)"),
         (lambda: Prime(colour_cut=0), "a cut-off of 1 or more and a temperature of 0 or more; got 0"),
         (lambda: Prime(colour_temperature=math.nan), "got 100 and nan"),
+        (lambda: Prime(colour_band=0), "a band of 1 or more modes; got 0"),
         (lambda: Prime(filter_size=4), "an odd size of 3 or more and a sigma of 0 or more; got 4"),
         (lambda: Prime(filter_size=1), "got 1 and 4.0"),
         (lambda: Prime(filter_sigma=-1.0), "got 3 and -1.0"),

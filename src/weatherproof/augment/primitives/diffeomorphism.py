@@ -92,7 +92,7 @@ def sines(modes: int, size: int) -> Tensor:
     return torch.sin(torch.pi * torch.arange(1, modes + 1)[:, None] * places).float()
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=4)
 def mode_spread(height: int, width: int, highest: int) -> Tensor:
     """The standard deviation of each distinguishable mode's amplitude for every cut-off: (highest + 1, rows, columns).
 
@@ -102,9 +102,11 @@ def mode_spread(height: int, width: int, highest: int) -> Tensor:
     """
     modes = torch.arange(1, highest + 1, dtype=torch.float64)
     radius = (modes[:, None].square() + modes.square()).sqrt()
-    inside = radius < torch.arange(highest + 1)[:, None, None] + 0.5
-    variance = torch.where(inside, radius.pow(-2), 0.0)
-    return (_alike(height, highest) @ variance @ _alike(width, highest).T).sqrt().float()
+    down, across = _alike(height, highest), _alike(width, highest).T
+    spread = torch.empty(highest + 1, len(down), across.shape[1])
+    for cut in range(highest + 1):  # one by one: all at once would take gigabytes for photographs
+        spread[cut] = (down @ torch.where(radius < cut + 0.5, radius.pow(-2), 0.0) @ across).sqrt()
+    return spread
 
 
 def _alike(size: int, highest: int) -> Tensor:
