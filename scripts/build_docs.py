@@ -44,6 +44,11 @@ def reference_page() -> str:
 
 
 def _entry(name: str, thing: Any) -> str:
+    if isinstance(thing, dict):
+        return (
+            "\n".join(f"- `{key}`: {', '.join(f'`{entry}`' for entry in values)}" for key, values in thing.items())
+            + "\n"
+        )
     if isinstance(thing, tuple):
         return textwrap.fill(", ".join(f"`{entry}`" for entry in thing), 110) + "\n"
     # Annotations are kept as text, which the signature shows in quotes.
