@@ -1,5 +1,17 @@
 """Augmentations: batches of images to batches of images, on any device, seeded."""
 
+from .choice import OneOf
+from .deepaugment import DeepAugment
 from .standard import AUGMENTATIONS, Augmentation, CropFlip, Flip, ResizedCropFlip, Unchanged, on_files
 
-__all__ = ["AUGMENTATIONS", "Augmentation", "CropFlip", "Flip", "ResizedCropFlip", "Unchanged", "on_files"]
+__all__ = [
+    "AUGMENTATIONS",
+    "Augmentation",
+    "CropFlip",
+    "DeepAugment",
+    "Flip",
+    "OneOf",
+    "ResizedCropFlip",
+    "Unchanged",
+    "on_files",
+]

@@ -15,6 +15,8 @@ from torch.nn import functional
 
 from ..data import CentreFrame, Frame
 from ..errors import InputError
+from .choice import OneOf
+from .deepaugment import DeepAugment
 
 Indices = NDArray[np.int64]  # index arithmetic is numpy's: it starts up faster than torch's on a few hundred numbers
 
@@ -126,6 +128,8 @@ AUGMENTATIONS: dict[str, Callable[..., Augmentation]] = {
     "flip": Flip,
     "crop_flip": CropFlip,
     "resized_crop_flip": ResizedCropFlip,
+    "deepaugment": DeepAugment,
+    "one_of": OneOf,
 }
 
 
