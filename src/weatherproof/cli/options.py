@@ -22,7 +22,7 @@ def add_machine_options(parser: argparse.ArgumentParser) -> None:
 def add_corruption_options(parser: argparse._ActionsContainer) -> None:
     """Which corruptions, how strong."""
     parser.add_argument(
-        "--corruptions", type=_words, metavar="NAMES", default=["all"],
+        "--corruptions", type=words, metavar="NAMES", default=["all"],
         help="names or groups, with commas: all (the 15, default), extra, noise, blur, weather, digital, fog ...",
     )  # fmt: skip
     parser.add_argument(
@@ -33,13 +33,14 @@ def add_corruption_options(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--corruption-seed", type=int, default=0, metavar="N", help="seed of the random ones")
 
 
-def _words(text: str) -> list[str]:
+def words(text: str) -> list[str]:
+    """Words with commas between them."""
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
 def _numbers(text: str) -> list[int]:
     found: list[int] = []
-    for part in _words(text):
+    for part in words(text):
         first, dash, last = part.partition("-")
         if not (first.isdigit() and (last.isdigit() or not dash)):
             # argparse keeps the sentence of this one, but not of an InputError, which is a ValueError
