@@ -182,6 +182,8 @@ class Arrays:
         np.save(buffer, labels.astype(np.uint8 if labels.max(initial=0) < 256 else np.int64))
         write_atomically(self.out / "labels.npy", buffer.getvalue())
         self._notes.unlink(missing_ok=True)
+        for torn in self.out.glob(f".{self._notes.name}.*.partial"):  # of a call that was killed while it noted
+            torn.unlink(missing_ok=True)
 
     def _versions(self, name: str) -> list[Version]:
         """Those that share a file."""
