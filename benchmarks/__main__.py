@@ -12,7 +12,9 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-NAMES = ("startup", "augmentation", "training", "prime", "corruptions", "networks", "adversary")
+NAMES = (
+    "startup", "augmentation", "training", "prime", "corruptions", "networks", "adversary", "deepaugment",
+)  # fmt: skip
 
 
 def main(names: list[str]) -> None:

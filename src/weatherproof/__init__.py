@@ -10,7 +10,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from .adversaries import AdversarialAugment, SSIMGuard
     from .api import evaluate, pretrain, resume, train
-    from .augment import Prime
+    from .augment import DeepAugment, Prime
     from .corruptions import CORRUPTIONS, EXTRA_CORRUPTIONS, GROUPS, corrupt
     from .data import open_data
     from .errors import InputError
@@ -30,6 +30,7 @@ _HOMES = {
     "corrupt": "corruptions",
     "corruption_network": "networks.corruption.saved",
     "CORRUPTIONS": "corruptions",
+    "DeepAugment": "augment",
     "evaluate": "api",
     "EXTRA_CORRUPTIONS": "corruptions",
     "GROUPS": "corruptions",
@@ -51,9 +52,9 @@ _HOMES = {
 }
 
 __all__ = [
-    "CORRUPTIONS", "EXTRA_CORRUPTIONS", "GROUPS", "AdversarialAugment", "InputError", "Prime", "Recipe", "Result",
-    "Run", "SSIMGuard", "classifier", "compare", "corrupt", "corruption_network", "evaluate", "load_classifier",
-    "load_recipe", "open_data", "pretrain", "psnr", "resume", "ssim", "study", "train",
+    "CORRUPTIONS", "EXTRA_CORRUPTIONS", "GROUPS", "AdversarialAugment", "DeepAugment", "InputError", "Prime",
+    "Recipe", "Result", "Run", "SSIMGuard", "classifier", "compare", "corrupt", "corruption_network", "evaluate",
+    "load_classifier", "load_recipe", "open_data", "pretrain", "psnr", "resume", "ssim", "study", "train",
 ]  # fmt: skip
 
 

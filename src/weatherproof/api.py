@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from . import __version__, training
+from .augment import processed_sets
 from .corruptions import SCALES, SEVERITIES, frost_in_use, scale_for
 from .data import ArrayImages, Data, ImageSet, Loader, default_workers, open_data, stratified
 from .devices import pick_device
@@ -220,6 +221,33 @@ def corrupt_data(
     frost = frost_in_use(frost) if "frost" in names else "none"
     plan = Plan(source, split, len(images), names, chosen, used, seed, frost, __version__)
     write_corrupted(images, data.size, Path(out).expanduser(), plan, jobs, progress)
+    return plan
+
+
+def deepaugment_data(
+    source: str,
+    out: str | Path,
+    networks: Sequence[str] = ("edsr", "cae"),
+    *,
+    split: str = "train",
+    data_dir: str | Path | None = None,
+    size: int | None = None,
+    seed: int = 0,
+    jobs: int = 1,
+    progress: Callable[[int, int], None] | None = None,
+) -> processed_sets.Plan:
+    """Write copies of a data set that DeepAugment has processed, one for each network, as ``weatherproof deepaugment``
+    does; returns what was written. `data.copies` of a recipe names them."""
+    if jobs < 1:
+        raise InputError(f"at least 1 process is needed; got {jobs}")
+    maker = processed_sets.Processing(networks, seed)
+    weights = maker.weights()
+    data = open_data(source, data_dir, size=size)
+    images = data.split(split)
+    plan = processed_sets.Plan(
+        "deepaugment", source, split, len(images), data.size, tuple(networks), weights, seed, __version__
+    )
+    processed_sets.write_processed(images, data.size, Path(out).expanduser(), plan, maker, jobs, progress)
     return plan
 
 

@@ -89,7 +89,7 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], note: Mapping[str, s
     # Copies, because safetensors refuses tensors that share memory, as tied weights do.
     plain = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
     said = dict(note or {})
-    checksums = {"checksum": _checksum(plain)} | ({"note_checksum": _note_checksum(said)} if said else {})
+    checksums = {"checksum": checksum(plain)} | ({"note_checksum": _note_checksum(said)} if said else {})
     write_atomically(path, save(plain, {**said, **checksums}))
 
 
@@ -106,7 +106,7 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     except (SafetensorError, OSError, ValueError) as error:
         raise InputError(f"{path} is truncated or not a safetensors file ({error})") from error
     of_tensors, of_note = note.pop("checksum", None), note.pop("note_checksum", None)
-    if of_tensors not in (None, _checksum(tensors)) or of_note not in (None, _note_checksum(note)):
+    if of_tensors not in (None, checksum(tensors)) or of_note not in (None, _note_checksum(note)):
         raise InputError(f"{path} was changed after it was written: its checksum does not fit its contents")
     return tensors, note
 
@@ -115,7 +115,8 @@ def _note_checksum(note: Mapping[str, str]) -> str:
     return hashlib.sha256(json.dumps(note, sort_keys=True).encode()).hexdigest()
 
 
-def _checksum(tensors: Mapping[str, Tensor]) -> str:
+def checksum(tensors: Mapping[str, Tensor]) -> str:
+    """SHA-256 of names, types, shapes and values."""
     digest = hashlib.sha256()
     for name in sorted(tensors):
         tensor = tensors[name]

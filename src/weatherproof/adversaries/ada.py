@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from ..errors import InputError
 from ..images import ImagesLike, as_labels, as_pixels, to_unit
 from ..networks.corruption.saved import named_network
+from ..networks.per_example import Blocks
 from ..randomness import seed_of
 from .ascent import Objective, ascend, step_rule
 from .attack import Attack, Stopwatch
@@ -19,7 +20,7 @@ from .chunks import chunk_size
 from .guard import SSIMGuard
 from .judge import Judge, Loss, cross_entropy
 from .untouched import untouched
-from .weights import Blocks, WeightSpace
+from .weights import WeightSpace
 
 
 class AdversarialAugment:

@@ -1,5 +1,7 @@
 """Augmentations: batches of images to batches of images, on any device, seeded."""
 
+from .choice import OneOf
+from .deepaugment import DeepAugment
 from .prime import Prime
 from .standard import AUGMENTATIONS, Augmentation, CropFlip, Flip, ResizedCropFlip, Unchanged, on_files
 
@@ -7,7 +9,9 @@ __all__ = [
     "AUGMENTATIONS",
     "Augmentation",
     "CropFlip",
+    "DeepAugment",
     "Flip",
+    "OneOf",
     "Prime",
     "ResizedCropFlip",
     "Unchanged",

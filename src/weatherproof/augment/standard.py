@@ -15,6 +15,8 @@ from torch.nn import functional
 
 from ..data import CentreFrame, Frame
 from ..errors import InputError
+from .choice import OneOf
+from .deepaugment import DeepAugment
 from .prime import Prime
 
 Indices = NDArray[np.int64]  # index arithmetic is numpy's: it starts up faster than torch's on a few hundred numbers
@@ -128,6 +130,8 @@ AUGMENTATIONS: dict[str, Callable[..., Augmentation]] = {
     "crop_flip": CropFlip,
     "resized_crop_flip": ResizedCropFlip,
     "prime": Prime,
+    "deepaugment": DeepAugment,
+    "one_of": OneOf,
 }
 
 

@@ -22,6 +22,7 @@ COMMANDS = {
     "radius": "how far the weights of a corruption network may move to corrupt as another one does",
     "evaluate": "measure a trained classifier: as it is, or under the common corruptions",
     "corrupt": "write a corrupted version of a data set, as CIFAR-10-C is one of CIFAR-10",
+    "deepaugment": "write copies of a data set as DeepAugment makes them, to train on",
     "report": "a page to look at, from one or more results",
     "compare": "paired differences of two results",
     "study": "run a table of recipes, seeds and measurements; cached and resumable",

@@ -51,7 +51,7 @@ def parse_with_overrides(
 def add_corruption_options(parser: argparse._ActionsContainer) -> None:
     """Which corruptions, how strong."""
     parser.add_argument(
-        "--corruptions", type=_words, metavar="NAMES", default=["all"],
+        "--corruptions", type=words, metavar="NAMES", default=["all"],
         help="names or groups, with commas: all (the 15, default), extra, noise, blur, weather, digital, fog ...",
     )  # fmt: skip
     parser.add_argument(
@@ -70,13 +70,14 @@ def refuse_unwritable(file: Path) -> None:
         raise InputError(f"cannot write {file}: it is a folder, or lies where nothing can be written")
 
 
-def _words(text: str) -> list[str]:
+def words(text: str) -> list[str]:
+    """Words with commas between them."""
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
 def _numbers(text: str) -> list[int]:
     found: list[int] = []
-    for part in _words(text):
+    for part in words(text):
         first, dash, last = part.partition("-")
         if not (first.isdigit() and (last.isdigit() or not dash)):
             # argparse keeps the sentence of this one, but not of an InputError, which is a ValueError

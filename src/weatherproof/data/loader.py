@@ -46,6 +46,20 @@ class CentreFrame:
         return image.resize((self.size, self.size), Image.Resampling.BILINEAR, box=box, reducing_gap=3.0)
 
 
+class ShortSide:
+    """Resize so that the shorter side has `size` pixels; nothing is cut off."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def __call__(self, image: Image.Image, generator: torch.Generator) -> Image.Image:
+        shorter = min(image.size)
+        if shorter == self.size:
+            return image
+        width, height = (max(1, round(side * self.size / shorter)) for side in image.size)
+        return image.resize((width, height), Image.Resampling.BILINEAR, reducing_gap=3.0)
+
+
 class Loader:
     """Batches of an image set, epoch after epoch.
 

@@ -32,17 +32,21 @@ class CAE(CorruptionNetwork):
 
     def encode(self, images: Tensor) -> Tensor:
         """(B, 3, H, W) in [0, 1] to (B, bits, H/4, W/4) in [-1, 1]."""
-        x = self.e_conv_2(self.e_conv_1(images))
+        return self.e_conv_3(self.features(images))  # type: ignore[no-any-return]
+
+    def features(self, images: Tensor) -> Tensor:
+        """(B, 3, H, W) in [0, 1] to (B, width, H/4, W/4), what the code is made of."""
+        x: Tensor = self.e_conv_2(self.e_conv_1(images))
         for block in (self.e_block_1, self.e_block_2, self.e_block_3):
             x = x + block(x)
-        return self.e_conv_3(x)  # type: ignore[no-any-return]
+        return x
 
     def binarise(self, code: Tensor, generator: torch.Generator | None = None) -> Tensor:
         """-1 or +1: +1 with probability (1 + z)/2 in training mode, the sign of z in evaluation mode."""
         with torch.no_grad():
             if self.training:
                 draws = torch.rand(code.shape, generator=generator, dtype=code.dtype, device=code.device)
-                bits = torch.where(draws <= (1 + code) / 2, 1.0, -1.0)
+                bits = drawn_bits(code, draws)
             else:
                 bits = torch.where(code >= 0, 1.0, -1.0)
         return code + (bits.to(code.dtype) - code).detach()
@@ -52,10 +56,19 @@ class CAE(CorruptionNetwork):
         x = self.d_up_conv_1(code)
         for block in (self.d_block_1, self.d_block_2, self.d_block_3):
             x = x + block(x)
+        return self.rebuild(x)
+
+    def rebuild(self, x: Tensor) -> Tensor:
+        """What the decoder's last block gives, (B, width, H/2, W/2), to (B, 3, H, W) in [-1, 1]."""
         return self.d_up_conv_3(self.d_up_conv_2(x))  # type: ignore[no-any-return]
 
     def restore(self, images: Tensor, generator: torch.Generator | None = None) -> Tensor:
         return self.decode(self.binarise(self.encode(images), generator))
+
+
+def drawn_bits(code: Tensor, draws: Tensor) -> Tensor:
+    """-1 or +1: +1 where a draw from U(0, 1) is at most (1 + z)/2."""
+    return torch.where(draws <= (1 + code) / 2, 1.0, -1.0)
 
 
 def _halving(inputs: int, outputs: int) -> nn.Sequential:

@@ -50,18 +50,27 @@ class EDSR(CorruptionNetwork):
 
     def upscale(self, images: Tensor) -> Tensor:
         """(B, 3, H, W) in [0, 1] to (B, 3, scale H, scale W), near [0, 1]."""
-        x = self.head((images - self.mean) * RANGE)
+        x = self.features(images)
         return self.tail(x + self.body(x)) / RANGE + self.mean  # type: ignore[no-any-return]
 
     def restore(self, images: Tensor) -> Tensor:
-        """`upscale` and the mean over scale x scale pixels, in one go: the last shuffle, the last convolution and the
-        mean are linear, so that together they are one convolution; and nothing stands between it and the one before.
-        Images of the full size, and copies from one layout of memory to another, never arise."""
-        x = self.head((images - self.mean) * RANGE)
+        """`upscale` and the mean over scale x scale pixels."""
+        x = self.features(images)
+        return self.rebuild(x + self.body(x))
+
+    def features(self, images: Tensor) -> Tensor:
+        """(B, 3, H, W) in [0, 1] to what the body gets, (B, features, H, W)."""
+        return self.head((images - self.mean) * RANGE)  # type: ignore[no-any-return]
+
+    def rebuild(self, x: Tensor) -> Tensor:
+        """The sum of features and body to (B, 3, H, W): the tail and the mean over scale x scale pixels in one go. The
+        last shuffle, the last convolution and the mean are linear, so that together they are one convolution; and
+        nothing stands between it and the one before. Images of the full size, and copies from one layout of memory to
+        another, never arise."""
         enlarge, last = cast(tuple[nn.Sequential, nn.Conv2d], tuple(self.tail))
         wide, shuffle = cast(tuple[nn.Conv2d, nn.PixelShuffle], (enlarge[-2], enlarge[-1]))
-        x = enlarge[:-2](x + self.body(x))
-        with torch.autocast(images.device.type, enabled=False):
+        x = enlarge[:-2](x)
+        with torch.autocast(x.device.type, enabled=False):
             averaging = _averaging(last.weight, shuffle.upscale_factor)
         small = convolve_twice(x, wide.weight, cast(Tensor, wide.bias), averaging, cast(Tensor, last.bias))
         small = small / RANGE + self.mean

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from ...errors import InputError
 from ...images import SLACK
+from ..evaluating import evaluating
 
 
 def refuse_misfit(network: nn.Module, images: Tensor) -> None:
@@ -15,15 +16,11 @@ def refuse_misfit(network: nn.Module, images: Tensor) -> None:
     Tries the first two images, in evaluation mode, and leaves the module as it was.
     """
     name = type(network).__name__
-    modes = {module: module.training for module in network.modules()}
     try:
-        with torch.no_grad(), torch.random.fork_rng(devices=[]):
-            output = network.eval()(images[:2])
+        with evaluating(network):
+            output = network(images[:2])
     except Exception as error:  # whatever a stranger's module raises
         raise InputError(f"{name} cannot take images of shape {tuple(images.shape)}: {error}") from error
-    finally:
-        for module, training in modes.items():
-            module.training = training
     wanted = tuple(images[:2].shape)
     if not isinstance(output, Tensor) or tuple(output.shape) != wanted:
         came = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 from torch import Tensor, nn
 from torch.nn import functional
@@ -22,12 +23,16 @@ class CorruptionNetwork(nn.Module, ABC):
         """(B, 3, H, W) to (B, 3, H, W), near [0, 1] but not held inside."""
 
     def forward(self, images: Tensor) -> Tensor:
+        return self.framed(images, self.restore)
+
+    def framed(self, images: Tensor, restore: Callable[[Tensor], Tensor]) -> Tensor:
+        """What `forward` does, with something else in place of `restore`."""
         channels, height, width = images.shape[-3:]
         coloured = images.expand(-1, 3, -1, -1) if channels == 1 else images
         below, right = self._missing(height), self._missing(width)
         if below or right:
             coloured = functional.pad(coloured, (0, right, 0, below), mode="replicate")
-        restored = self.restore(coloured)[..., :height, :width].clamp(0, 1)
+        restored = restore(coloured)[..., :height, :width].clamp(0, 1)
         return restored.mean(dim=-3, keepdim=True) if channels == 1 else restored
 
     def _missing(self, side: int) -> int:
