@@ -25,7 +25,7 @@ class SuperResolver(nn.Module):
         features = self.head(images)
         features = features + self.body(features)
         doubled = self.tail(functional.pixel_shuffle(self.up(features), 2))
-        return functional.avg_pool2d(doubled, 2) + images
+        return (functional.avg_pool2d(doubled, 2) + images).clamp(0, 1)
 
 
 class AutoEncoder(nn.Module):
@@ -60,7 +60,7 @@ class Quantiser(nn.Module):
         latent = self.encode(images).permute(0, 2, 3, 1)
         nearest = self.codes[(latent[..., None, :] - self.codes).square().sum(-1).argmin(-1)]
         quantised = latent + (nearest - latent).detach()
-        return images + 0.3 * self.decode(quantised.permute(0, 3, 1, 2))
+        return (images + 0.3 * self.decode(quantised.permute(0, 3, 1, 2))).clamp(0, 1)
 
 
 class Menagerie(nn.Module):
@@ -84,7 +84,7 @@ class Menagerie(nn.Module):
         features = self.down(features)
         flat = self.rows(features.flatten(2))
         mixed = self.mix(flat.transpose(1, 2)).transpose(1, 2).reshape(features.shape)
-        return images + 0.3 * torch.tanh(self.narrow(self.up(mixed)) + self.shift)
+        return (images + 0.3 * torch.tanh(self.narrow(self.up(mixed)) + self.shift)).clamp(0, 1)
 
 
 class Looker(SuperResolver):

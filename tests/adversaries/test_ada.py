@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -380,7 +381,10 @@ def test_settings_that_are_refused(settings: dict[str, Any], sentence: str) -> N
         ({"labels": torch.tensor([0, 1, 2, 3, 4, -1])}, r"label -1 is out of range"),
         ({"labels": torch.tensor([0, 1])}, "got 2 labels for 6 images"),
         ({"images": torch.full((6, 3, 16, 16), 2.0)}, "got values from 2 to 2"),
-        ({"images": torch.zeros(6, 3, 8, 8)}, "SSIM needs images of at least 11x11"),
+        (
+            {"images": torch.zeros(6, 3, 8, 8)},
+            "guard needs images of at least 11x11 pixels; got 8x8, for which guard=None",
+        ),
         ({"keys": [1, 2]}, "keys: got 2 for 6 images"),
     ],
 )
@@ -396,9 +400,106 @@ def test_networks_and_losses_that_are_refused(classifier: nn.Module) -> None:
     images, labels = batch()
     with pytest.raises(InputError, match=r"Grows made \(3, 18, 18\) of \(3, 16, 16\)"):
         AdversarialAugment(Grows())(classifier, images, labels)
-    with pytest.raises(InputError, match="Identity has no parameters that require a gradient"):
+    with pytest.raises(InputError, match="Identity has no parameters, so none to perturb"):
         AdversarialAugment(nn.Identity())(classifier, images, labels)
     with pytest.raises(InputError, match="a loss gives one number per example"):
         AdversarialAugment(SuperResolver(), loss=nn.functional.cross_entropy)(classifier, images, labels)
     with pytest.raises(InputError, match=r"a classifier gives logits \(6, classes\); got \(6, 3, 16, 16\)"):
         AdversarialAugment(SuperResolver(), chunk=6)(nn.Identity(), images, labels)
+
+
+class Gives(SuperResolver):
+    """One that makes of images what it is told to."""
+
+    def __init__(self, change: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.change = change
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self.change(super().forward(images))
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda x: x + float("nan"), "Gives gives NaN or infinity for ordinary images"),
+        (lambda x: x / 0, "Gives gives NaN or infinity"),
+        (lambda x: 9 * x + 4, r"Gives gives values from \d.* to \d.*; a corruption network stays in \[0, 1\]"),
+    ],
+)
+def test_networks_that_are_none_are_refused(
+    classifier: nn.Module, change: Callable[[Tensor], Tensor], sentence: str
+) -> None:
+    with pytest.raises(InputError, match=sentence):
+        AdversarialAugment(trained_like(Gives(change)), 0.05, 1)(classifier, *batch())
+
+
+def test_a_broken_classifier_is_no_reason_for_broken_images(classifier: nn.Module) -> None:
+    with torch.no_grad():
+        next(classifier.parameters()).fill_(float("nan"))
+    with pytest.raises(InputError, match="the attack came to images that are not finite"):
+        AdversarialAugment(trained_like(SuperResolver()), 0.05, 1, "normalized")(classifier, *batch())
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"radius": "0.1"}, {"radius": None}, {"radius": True}, {"steps": 1.5}, {"steps": "3"}, {"guard": "x"},
+        {"networks": 3}, {"networks": [3]}, {"networks": SuperResolver}, {"chunk": 2.5}, {"step_size": "1"},
+    ],
+)  # fmt: skip
+def test_settings_of_other_types_are_refused(settings: dict[str, Any]) -> None:
+    with pytest.raises(InputError):
+        AdversarialAugment(**{"networks": SuperResolver(), **settings})
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
+def test_classifiers_of_another_precision_see_images_in_theirs(dtype: torch.dtype) -> None:
+    images, labels = batch()
+    ada = AdversarialAugment(trained_like(SuperResolver()), 0.05, 1, "normalized")
+    plain = ada(trained_like(SmallClassifier(), 7), images, labels, seeded())
+    found = ada(trained_like(SmallClassifier(), 7).to(dtype), images, labels, seeded())
+    assert found.dtype == torch.float32
+    # bfloat16 rounds the gradient, whose direction decides
+    torch.testing.assert_close(found, plain, rtol=0, atol=1e-4 if dtype == torch.float64 else 0.1)
+
+
+def test_in_inference_mode_it_climbs_all_the_same(classifier: nn.Module) -> None:
+    images, labels = batch()
+    ada = AdversarialAugment(trained_like(SuperResolver()), 0.05, 1, "normalized")
+    expected = ada(classifier, images, labels, seeded())
+    with torch.inference_mode():
+        assert torch.equal(ada(classifier, images * 1.0, labels, seeded()), expected)
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.5])
+def test_in_training_mode_the_first_call_is_like_the_second(dropout: float) -> None:
+    """Trying how many examples go together takes none of the attack's random numbers, and no batch of one."""
+    classifier = trained_like(SmallClassifier(), 7)
+    head = nn.Sequential(classifier, nn.BatchNorm1d(5), nn.Dropout(dropout))
+    ada = AdversarialAugment(trained_like(SuperResolver()), 0.05, 1, "normalized", attack_mode="train")
+    first, second = (ada(head, *batch(), seeded()) for _ in range(2))
+    assert torch.equal(first, second)
+
+
+def test_buffers_of_a_network_that_counts_stay(classifier: nn.Module) -> None:
+    class Counts(SuperResolver):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("calls", torch.zeros(()))
+
+        def forward(self, images: Tensor) -> Tensor:
+            self.calls += 1
+            return super().forward(images)
+
+    network = trained_like(Counts())
+    before = network.calls.clone()
+    AdversarialAugment(network, 0.05, 2, "normalized")(classifier, *batch())
+    assert torch.equal(network.calls, before)
+
+
+def test_a_frozen_network_is_perturbed_all_the_same(classifier: nn.Module) -> None:
+    network = trained_like(SuperResolver())
+    expected = AdversarialAugment(network, 0.05, 1, "normalized")(classifier, *batch(), seeded())
+    frozen = AdversarialAugment(network.requires_grad_(False), 0.05, 1, "normalized")
+    assert torch.equal(frozen(classifier, *batch(), seeded()), expected)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from study_examples import CORRUPTED, HOLDOUT, finish, launch, tiny_study, write_tiny_study
 
 import weatherproof
@@ -146,6 +147,30 @@ def test_trials_may_be_shorter_than_rows(cli: Cli, tmp_path: Path) -> None:
     assert "one training of seed 0 with epochs 2, subset 50 for each value" in page(
         summarise(tmp_path / "results" / "bars")
     )
+
+
+def test_results_of_another_recipe_are_not_on_the_page(cli: Cli, tmp_path: Path) -> None:
+    """A row that was run before the study changed is not set beside one that was run after."""
+    file = write_tiny_study(tmp_path)
+    assert cli(file, "--rows", "plain,crops", "--seeds", 0)[0] == 0
+    changed = tiny_study(tmp_path, overrides={"data.holdout": 30, "data.subset": 60, "training.epochs": 2})
+    file.write_text(yaml.safe_dump(changed, sort_keys=False))
+    code, _, _ = cli(file, "--rows", "plain", "--seeds", 0)
+    assert code == 0
+    code, _, err = cli(file, "--page", "page.md")
+    assert code == 0, err
+    text = Path("page.md").read_text()
+    assert "| crops |" not in text and "crops, seeds 0, 1" in text and "| plain | 0 |" in text
+
+
+def test_records_from_before_a_setting_existed_still_count(cli: Cli, tmp_path: Path) -> None:
+    file = write_tiny_study(tmp_path)
+    assert cli(file, "--rows", "plain", "--seeds", 0)[0] == 0
+    cell = tmp_path / "results" / "bars" / "plain" / "seed-0"
+    made = record(cell)
+    del made["training"]["inputs"]["recipe"]["data"]["copies"], made["evaluations"]["corrupted"]["data"]["copies"]
+    (cell / "record.json").write_text(json.dumps(made))
+    assert cli(file, "--rows", "plain", "--seeds", 0)[2].splitlines() == ["plain seed 0: cached"]
 
 
 def test_a_second_call_makes_nothing_again_and_says_so(cli: Cli, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from numbers import Integral, Real
 from typing import Any, Literal
 
 import torch
@@ -11,6 +12,8 @@ from torch import Tensor, nn
 
 from ..errors import InputError
 from ..images import ImagesLike, as_labels, as_pixels, to_unit
+from ..measures.similarity import WINDOW
+from ..networks.corruption.fitness import refuse_values
 from ..networks.corruption.saved import named_network
 from ..networks.per_example import Blocks
 from ..randomness import seed_of
@@ -58,27 +61,29 @@ class AdversarialAugment:
         attack_mode: Literal["eval", "train"] = "eval",
         loss: Loss = cross_entropy,
     ) -> None:
-        given = [networks] if isinstance(networks, (nn.Module, str)) else list(networks)
+        given = [networks] if isinstance(networks, (nn.Module, str)) else _listed(networks)
         self.networks = [_network(entry) for entry in given]
         self._ours = [network for network, entry in zip(self.networks, given, strict=True) if isinstance(entry, str)]
         if not given:
             raise InputError("an adversary needs at least one corruption network")
         self.radii = _radii(radius, len(self.networks))
-        if steps < 0:
-            raise InputError(f"an ascent has 0 steps or more; got {steps}")
-        if step_size is not None and not step_size > 0:
-            raise InputError(f"a step size is above 0; got {step_size}")
-        if chunk != "auto" and (isinstance(chunk, str) or chunk < 1):
+        if not _is_whole(steps) or steps < 0:
+            raise InputError(f"an ascent has 0 steps or more; got {steps!r}")
+        if step_size is not None and not (_is_number(step_size) and step_size > 0):
+            raise InputError(f"a step size is above 0; got {step_size!r}")
+        if chunk != "auto" and not (_is_whole(chunk) and chunk >= 1):
             raise InputError(f"a chunk is auto, or 1 example or more; got {chunk!r}")
+        if not (guard is None or isinstance(guard, SSIMGuard) or _is_number(guard)):
+            raise InputError(f"a guard is an SSIMGuard, its threshold, or None; got {guard!r}")
         if blocks not in ("layer", "tensor"):
             raise InputError(f"a block is a layer or a tensor; got '{blocks}'")
         if attack_mode not in ("eval", "train"):
             raise InputError(f"attack_mode is eval or train; got '{attack_mode}'")
         self.steps, self.rule, self.step_size = steps, rule, step_size
         self.step = step_rule(rule, step_size, steps)
-        self.guard = SSIMGuard(guard) if isinstance(guard, (int, float)) else guard
+        self.guard = guard if guard is None or isinstance(guard, SSIMGuard) else SSIMGuard(guard)
         self.chunk, self.blocks, self.attack_mode, self.loss = chunk, blocks, attack_mode, loss
-        self._sizes: dict[Any, int] = {}
+        self._sizes: dict[Any, int] = {}  # chunks of networks that were tried
 
     def __call__(
         self,
@@ -111,7 +116,15 @@ class AdversarialAugment:
         keys: Sequence[int] | None, measure: bool,
     ) -> Attack:  # fmt: skip
         pixels = to_unit(as_pixels(images)).detach()
-        clean = pixels.to(torch.promote_types(pixels.dtype, torch.float32)).contiguous()
+        if self.guard is not None and len(pixels) and min(pixels.shape[2:]) < WINDOW:
+            raise InputError(
+                f"the SSIM guard needs images of at least {WINDOW}x{WINDOW} pixels; got {pixels.shape[2]}x"
+                f"{pixels.shape[3]}, for which guard=None leaves it out"
+            )
+        with torch.inference_mode(False):
+            # A copy where inference mode made them, since what it makes takes part in no gradient.
+            clean = pixels.to(torch.promote_types(pixels.dtype, torch.float32)).contiguous()
+            clean = clean.clone() if clean.is_inference() else clean
         targets = as_labels(labels, len(clean)).to(clean.device)
         keys = range(len(clean)) if keys is None else [int(key) for key in keys]
         if len(keys) != len(clean):
@@ -122,6 +135,7 @@ class AdversarialAugment:
         training, watch = self.attack_mode == "train", Stopwatch(clean.device)
         for network in self._ours:
             network.to(clean.device)
+        self._try(classifier, clean)
         with untouched(classifier, self.networks, training, clean.device, seed_of(base, "global")):
             judge = Judge(classifier, targets, self.loss)
             corrupted, before, largest = self._corrupted(clean, judge, keys, base)
@@ -135,7 +149,7 @@ class AdversarialAugment:
         for network, radius, share in zip(self.networks, self.radii, shares, strict=True):
             if len(share) == 0:
                 continue
-            size = self._size(network, judge.classifier, clean)
+            size = self._sizes[_case(network, judge.classifier, clean)]
             largest = max(largest, size)
             for part in share.chunk(math.ceil(len(share) / size)):  # of equal length
                 seeds = [seed_of(base, keys[position]) for position in part.tolist()]
@@ -144,13 +158,16 @@ class AdversarialAugment:
                 corrupted[places], before[places] = self._climb(space, judge.losses_of(places), seeds)
         return corrupted, before, largest
 
-    def _size(self, network: nn.Module, classifier: nn.Module, images: Tensor) -> int:
-        if isinstance(self.chunk, int):
-            return self.chunk
-        case = (network, type(classifier), images.shape[1:], images.dtype, images.device)
-        if case not in self._sizes:
-            self._sizes[case] = chunk_size(network, classifier, images)
-        return self._sizes[case]
+    def _try(self, classifier: nn.Module, images: Tensor) -> None:
+        """Networks that are new to images of this kind: that they keep to what a corruption network is, and how many
+        examples go together. In evaluation mode, and apart from the attack's random numbers."""
+        for network in self.networks:
+            case = _case(network, classifier, images)
+            if case in self._sizes:
+                continue
+            with untouched(classifier, [network], False, images.device, 0):
+                refuse_values(type(network).__name__, WeightSpace(network, 0.0, images[:2], self.blocks).undisturbed())
+                self._sizes[case] = chunk_size(network, classifier, images) if self.chunk == "auto" else int(self.chunk)
 
     def _climb(self, space: WeightSpace, objective: Objective, seeds: list[int]) -> tuple[Tensor, Tensor]:
         """The corrupted images, and the losses at the start (zeros without steps): the first step sees them anyway."""
@@ -158,7 +175,7 @@ class AdversarialAugment:
 
         def watched(images: Tensor) -> Tensor:
             losses = objective(images)
-            seen.append(losses.detach())
+            seen.append(losses.detach().to(images.dtype))
             return losses
 
         point = ascend(space, watched, space.start(seeds), self.steps, self.step)
@@ -169,6 +186,11 @@ class AdversarialAugment:
     def _finish(
         self, clean: Tensor, corrupted: Tensor, before: Tensor, judge: Judge, at_once: int | None, watch: Stopwatch
     ) -> Attack:
+        if not bool(corrupted.isfinite().all()):
+            raise InputError(
+                "the attack came to images that are not finite: the classifier's loss or its gradient is not, or a "
+                f"network whose weights move by {max(self.radii):g} of their norm"
+            )
         examples: dict[str, Tensor] = {}
         if self.guard is not None:
             guarded = self.guard.examine(clean, corrupted, overwrite=True)
@@ -188,16 +210,36 @@ def _shares(keys: Sequence[int], base: int, count: int) -> list[Tensor]:
     return [(turns == number).nonzero()[:, 0] for number in range(count)]
 
 
+def _case(network: nn.Module, classifier: nn.Module, images: Tensor) -> Any:
+    return network, type(classifier), images.shape[1:], images.dtype, images.device
+
+
+def _listed(networks: Any) -> list[Any]:
+    if not isinstance(networks, Sequence):
+        raise InputError(f"networks are modules or names; got {networks!r}")
+    return list(networks)
+
+
 def _network(entry: nn.Module | str) -> nn.Module:
     if isinstance(entry, nn.Module):
         return entry
+    if not isinstance(entry, str):
+        raise InputError(f"networks are modules or names; got {entry!r}")
     return named_network(entry)
 
 
-def _radii(given: float | Sequence[float], count: int) -> list[float]:
-    radii = [float(given)] * count if isinstance(given, (int, float)) else [float(radius) for radius in given]
+def _radii(given: Any, count: int) -> list[float]:
+    radii = [given] * count if _is_number(given) else given
+    if not isinstance(radii, Sequence) or not all(_is_number(radius) and 0 <= radius < math.inf for radius in radii):
+        raise InputError(f"a radius is 0 or more, one for all networks or one for each; got {given!r}")
     if len(radii) != count:
         raise InputError(f"got {len(radii)} radii for {count} networks")
-    if not all(0 <= radius < math.inf for radius in radii):
-        raise InputError(f"a radius is 0 or more; got {given}")
-    return radii
+    return [float(radius) for radius in radii]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)

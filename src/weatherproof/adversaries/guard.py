@@ -70,6 +70,9 @@ class SSIMGuard:
     @torch.no_grad()
     def examine(self, clean: Tensor, corrupted: Tensor, overwrite: bool = False) -> Guarded:
         """The images, and what was found out about them; `overwrite` puts them in the place of `corrupted`."""
+        if clean.shape != corrupted.shape:
+            raise InputError(f"a guard compares images of one shape; got {tuple(clean.shape)} and "
+                             f"{tuple(corrupted.shape)}")  # fmt: skip
         images = corrupted if overwrite else corrupted.clone()
         at_once = max(1, ELEMENTS // max(1, clean[:1].numel()))
         found = [

@@ -26,6 +26,7 @@ class Judge:
     def __init__(self, classifier: nn.Module, labels: Tensor, loss: Loss) -> None:
         self.classifier, self.labels, self.loss = classifier, labels, loss
         self.highest = int(labels.max()) if len(labels) else -1
+        self.dtype = next((p.dtype for p in classifier.parameters() if p.is_floating_point()), None)
 
     def losses_of(self, part: Tensor) -> Objective:
         """The objective of the examples at these positions."""
@@ -38,7 +39,7 @@ class Judge:
         return torch.cat(losses), torch.cat(wrong)
 
     def _judge(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        logits = self.classifier(images)
+        logits = self.classifier(images if self.dtype is None else images.to(self.dtype))
         if not isinstance(logits, Tensor) or logits.ndim != 2 or len(logits) != len(images):
             came = tuple(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
             raise InputError(f"a classifier gives logits ({len(images)}, classes); got {came}")

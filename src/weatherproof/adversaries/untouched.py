@@ -23,7 +23,7 @@ def untouched(
     buffers = [(buffer, buffer.clone()) for buffer in classifier.buffers()] if training else []
     cuda = [device] if device.type == "cuda" else []
     try:
-        with torch.random.fork_rng(devices=cuda), torch.enable_grad():
+        with torch.random.fork_rng(devices=cuda), torch.inference_mode(False), torch.enable_grad():
             torch.default_generator.manual_seed(seed)  # for dropout, and networks that draw
             if cuda:
                 torch.cuda.manual_seed(seed)

@@ -49,14 +49,20 @@ class WeightSpace:
         ]
         moved = {piece.name for block in self.blocks for piece in block}
         state = {**dict(network.named_parameters()), **dict(network.named_buffers())}
-        self.fixed = {name: _like(value.detach(), images) for name, value in state.items() if name not in moved}
+        # Copies of buffers: a module of somebody's may write to its own.
+        buffers = {name for name, _ in network.named_buffers()}
+        self.fixed = {
+            name: _like(value.detach().clone() if name in buffers else value.detach(), images)
+            for name, value in state.items()
+            if name not in moved
+        }
         lengths = [torch.stack([piece.phi.norm() for piece in block]).norm() for block in self.blocks]
         self.radii = radius * torch.stack(lengths)  # nu ||phi_i||
 
     def start(self, seeds: Sequence[int]) -> Point:
         """r ~ U(0, nu ||phi_i||) and a uniform direction, for each example and block: first all r, then all
         directions, block by block."""
-        count, sizes = len(seeds), [sum(piece.size for piece in block) for block in self.blocks]
+        count, sizes = len(seeds), [_size(block) for block in self.blocks]
         lengths = self.radii.new_empty(count, len(sizes))
         vectors = self.radii.new_empty(count, sum(sizes))
         for row, seed in enumerate(seeds):
@@ -69,13 +75,21 @@ class WeightSpace:
             block.mul_(length[:, None] / norms(block))
         return point
 
+    def undisturbed(self) -> Tensor:
+        """What the network makes of the images with its weights as they are, in whatever range."""
+        with torch.no_grad():
+            return self._images([block[0].phi.new_zeros(len(self.images), _size(block)) for block in self.blocks])
+
     def apply(self, point: Point) -> Tensor:
+        return self._images(point).to(self.images.dtype).clamp(0, 1)
+
+    def _images(self, point: Point) -> Tensor:
         weights = {
             piece.name: self._laid_out(piece.phi + piece.shaped(vectors))
             for block, delta in zip(self.blocks, point, strict=True)
             for piece, vectors in zip(block, torch.split(delta, [piece.size for piece in block], dim=1), strict=True)
         }
-        return each(self._corrupt, weights, self.images, self.network).to(self.images.dtype).clamp(0, 1)
+        return each(self._corrupt, weights, self.images, self.network)
 
     def project(self, point: Point) -> Point:
         """Each block onto its own ball, in place; what lies inside stays, bit for bit."""
@@ -88,6 +102,10 @@ class WeightSpace:
 
     def _corrupt(self, weights: dict[str, Tensor], image: Tensor) -> Tensor:
         return corrupt_one(self.network, {**self.fixed, **weights}, image)
+
+
+def _size(block: Sequence[Piece]) -> int:
+    return sum(piece.size for piece in block)
 
 
 def _plain(parameter: nn.Parameter, images: Tensor) -> Tensor:

@@ -60,13 +60,15 @@ def corrupt_one(network: nn.Module, weights: Weights, image: Tensor) -> Tensor:
 def perturbed_blocks(network: nn.Module, blocks: Blocks) -> list[dict[str, nn.Parameter]]:
     """The parameters that may change, block by block.
 
-    Those that the network names in `perturbed_parameters()`, otherwise all that require a gradient.
+    Those that the network names in `perturbed_parameters()`, otherwise all that require a gradient; or all there are,
+    where none does, since a pre-trained network is often frozen.
     """
     parameters = dict(network.named_parameters())
     chosen: Any = getattr(network, "perturbed_parameters", None)
     names = list(chosen()) if chosen else [name for name, value in parameters.items() if value.requires_grad]
+    names = names or [name for name, value in parameters.items() if value.is_floating_point()]
     if not names:
-        raise InputError(f"{type(network).__name__} has no parameters that require a gradient, so none to perturb")
+        raise InputError(f"{type(network).__name__} has no parameters, so none to perturb")
     found: dict[str, dict[str, nn.Parameter]] = {}
     for name in names:
         owner = name.rpartition(".")[0] if blocks == "layer" else name

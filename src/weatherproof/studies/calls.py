@@ -13,7 +13,7 @@ from ..errors import InputError
 from ..files import read_json, write_atomically, write_json
 from ..report import write_report
 from ..report.record import MOST
-from .definition import chosen_rows, chosen_seeds, load_study
+from .definition import Study, chosen_rows, chosen_seeds, load_study
 from .machine import Machine
 from .page import page
 from .runner import Runner
@@ -50,7 +50,7 @@ def study(
     folder = Path(results).expanduser() / chosen.folder
     machine = _machine(device, data_dir, workers, jobs)
     failed = Runner(chosen, folder, machine, choose_watch(quiet)).run(parts, numbers)
-    summary = summarise(folder)
+    summary = summarise(folder, stale_cells(chosen, folder))
     write_json(folder / "summary.json", summary)
     return StudyOutcome(folder, summary, failed)
 
@@ -87,12 +87,25 @@ def study_page(
     """
     chosen = load_study(name, size)
     folder = Path(results).expanduser() / chosen.folder
-    summary = summarise(folder)
+    summary = summarise(folder, stale_cells(chosen, folder))
     target = Path(file) if file and str(file) != "." else Path("docs/studies") / f"{chosen.folder}.md"
     write_json(folder / "summary.json", summary)
     write_atomically(target, page(summary))
     _report(folder, summary)
     return target
+
+
+def stale_cells(study: Study, folder: Path) -> list[tuple[str, int]]:
+    """Cells, by row and seed, that are there and were made by other recipes than the study's of today."""
+    found = []
+    for row in study.rows:
+        there = [int(path.name.removeprefix("seed-")) for path in (folder / row).glob("seed-*")]
+        plan = RowPlan(study, row, folder / row, there)
+        if any(trial.stale() for trial in plan.trials()):
+            found += [(row, seed) for seed in there]
+        else:
+            found += [(row, seed) for seed, cell in zip(there, plan.cells(), strict=True) if cell.stale()]
+    return found
 
 
 def _report(folder: Path, summary: dict[str, Any]) -> None:

@@ -17,9 +17,10 @@ from ..devices import pick_device
 from ..errors import InputError
 from ..evaluation import Result, accuracy
 from ..files import load_tensors, locked, read_json, save_tensors, write_json
-from ..networks.classifiers.saved import CARD, WEIGHTS, load_classifier
+from ..networks.classifiers.saved import CARD, WEIGHTS, load_with_card
+from ..specs import construct
 from ..training import Prepared, Recipe, Run
-from ..training.recipe import differences, parse_recipe
+from ..training.recipe import DataSettings, differences, parse_recipe
 from ..training.watch import Lines, Moment
 from .evaluations import Evaluation
 from .ingredients import ingredients
@@ -115,6 +116,8 @@ class Cell:
         made = record.get("evaluations", {}).get(evaluation.name)
         if made is None or not (self.folder / f"{evaluation.name}.json").is_file():
             return "not measured yet"
+        # Read as of today, as the recipe is.
+        made = {**made, "data": asdict(construct(DataSettings, made["data"], "data"))}
         return "; ".join(differences(made, evaluation.inputs(self.recipe))) or None
 
     def _lacks_weights(self) -> bool:
@@ -145,8 +148,10 @@ class Cell:
             run, recipe = training.reopen(folder)
             if not differences(recipe.mapping(), self.recipe.mapping()):
                 return run
-        except InputError:  # cut short before it had a recipe, or of another version
-            pass
+            why = "; ".join(differences(recipe.mapping(), self.recipe.mapping()))
+        except InputError as error:  # cut short before it had a recipe, or of another version
+            why = str(error)
+        print(f"begun anew, since what had been begun was another training: {why}")
         shutil.rmtree(folder)
         return None
 
@@ -171,12 +176,14 @@ class Cell:
     def _measure(self, missing: list[Evaluation], machine: Machine, tell: Tell) -> None:
         device = pick_device(machine.device)
         data = open_data(**asdict(self.recipe.data), data_dir=machine.data_dir, workers=machine.workers)
-        classifier = load_classifier(self.folder, device)
+        classifier, card = load_with_card(self.folder, device)
+        against = {"trained_against": card.origin["against"]} if card.origin.get("against") else {}
         for evaluation in missing:
             folder = evaluation.prepare(data, machine.cache, 1)
             report = lambda done, total: tell(f"measuring {100 * done // total}%")  # noqa: E731
             result = evaluation.measure(classifier, data, device, folder, machine.workers, report)
-            named = Result(result.suite, result.metrics, {"model": self._model, **result.protocol}, result.hits)
+            protocol = {"model": self._model, **against, **result.protocol}
+            named = Result(result.suite, result.metrics, protocol, result.hits)
             named.save(self.folder / f"{evaluation.name}.json")
             record = self.record()
             done = {**record.get("evaluations", {}), evaluation.name: evaluation.inputs(self.recipe)}

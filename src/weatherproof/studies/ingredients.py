@@ -10,6 +10,8 @@ from typing import Any
 
 from ..training import Recipe
 
+SUFFIXES = (".safetensors", ".pt", ".pth", ".state")
+
 
 def ingredients(recipe: Recipe) -> dict[str, str]:
     """A checksum for each network that the augmentation takes, shipped or in a file; a user's module has none."""
@@ -38,4 +40,4 @@ def _file(name: str) -> Any:
     path = Path(name).expanduser()
     if path.is_dir():
         path = path / "model.safetensors"
-    return path if path.suffix == ".safetensors" and path.is_file() else None
+    return path if path.suffix in SUFFIXES and path.is_file() else None

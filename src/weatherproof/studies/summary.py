@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,12 +49,14 @@ class StudyOutcome:
         return table
 
 
-def summarise(folder: Path) -> dict[str, Any]:
-    """All numbers of the page, in plain values; cells that are not whole are left out and listed as missing."""
+def summarise(folder: Path, stale: Collection[tuple[str, int]] = ()) -> dict[str, Any]:
+    """All numbers of the page, in plain values; cells that are not whole are left out and listed as missing, and so are
+    `stale` ones, by row and seed: they are of other recipes than the study's.
+    """
     if not (folder / "study.json").is_file():
         raise InputError(f"{folder} holds no study.json; wanted the results of weatherproof study")
     study = read_json(folder / "study.json")
-    rows = {name: _Row(folder / name, study) for name in study["rows"]}
+    rows = {name: _Row(folder / name, study, {seed for row, seed in stale if row == name}) for name in study["rows"]}
     reference = rows[study["reference"]]
     return {
         "study": study,
@@ -67,14 +70,15 @@ def summarise(folder: Path) -> dict[str, Any]:
 class _Row:
     """The finished cells of a row, by seed."""
 
-    def __init__(self, folder: Path, study: dict[str, Any]) -> None:
+    def __init__(self, folder: Path, study: dict[str, Any], stale: Collection[int]) -> None:
         self.evaluations = list(study["evaluations"])
         self.records: dict[int, dict[str, Any]] = {}
         self.results: dict[str, dict[int, Result]] = {name: {} for name in self.evaluations}
         self.wanted = study["seeds"]
         for path in sorted(folder.glob("seed-*")):
             record = read_record(path)
-            if "training" in record and set(self.evaluations) <= set(record.get("evaluations", {})):
+            whole = "training" in record and set(self.evaluations) <= set(record.get("evaluations", {}))
+            if whole and record["seed"] not in stale:
                 self.records[record["seed"]] = record
         self.records = dict(sorted(self.records.items()))
         for seed in self.records:

@@ -107,7 +107,12 @@ class Loop:
         number = epoch * self.steps + self.position.step
         for group in self.optimizer.param_groups:
             group["lr"] = self.settings.learning_rate_at(number / self.steps)
-        images, metrics = self.pipeline(self.model, batch, self.seed, number)
+        try:
+            images, metrics = self.pipeline(self.model, batch, self.seed, number)
+        except InputError:  # perhaps because the classifier is broken, of which more can be said
+            self._check_losses()
+            self._check_weights()
+            raise
         if images.ndim == 4:
             images = images.contiguous(memory_format=self.layout)
         seed_global_generators(seed_of(self.seed, "global", number))  # dropout and its like

@@ -142,7 +142,8 @@ def reopen(folder: str | Path, overrides: dict[str, Any] | None = None) -> tuple
         recipe = parse_recipe(recipe.name, recipe.mapping(), overrides)
     if run.last_file.exists():
         note = read_note(run.last_file)
-        changed = differences(note["recipe"], recipe.mapping())
+        # Read as of today, so that a setting that did not exist then has its default.
+        changed = differences(parse_recipe(recipe.name, note["recipe"]).mapping(), recipe.mapping())
         if changed:
             raise InputError(
                 f"{folder} cannot be resumed with a changed recipe ({'; '.join(changed)}); start a new run"

@@ -25,10 +25,15 @@ def refuse_misfit(network: nn.Module, images: Tensor) -> None:
     if not isinstance(output, Tensor) or tuple(output.shape) != wanted:
         came = tuple(output.shape) if isinstance(output, Tensor) else type(output).__name__
         raise InputError(f"{name} gives {came} for images of shape {wanted}; a corruption network keeps the shape")
+    refuse_values(name, output)
+
+
+def refuse_values(name: str, output: Tensor) -> None:
+    """Refuse what a network called `name` made of ordinary images, where it is not finite or leaves [0, 1]."""
     if output.numel() == 0:
         return
+    if not bool(output.isfinite().all()):
+        raise InputError(f"{name} gives NaN or infinity for ordinary images; it cannot be a corruption network")
     low, high = (float(bound) for bound in torch.aminmax(output))
-    if low != low or high != high:
-        raise InputError(f"{name} gives NaN for ordinary images; it cannot be a corruption network")
     if low < -SLACK or high > 1 + SLACK:
         raise InputError(f"{name} gives values from {low:.4g} to {high:.4g}; a corruption network stays in [0, 1]")
