@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from .adversaries import AdversarialAugment, SSIMGuard
     from .api import evaluate, pretrain, resume, train
+    from .augment import AugMix
     from .corruptions import CORRUPTIONS, EXTRA_CORRUPTIONS, corrupt
     from .data import open_data
     from .errors import InputError
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 # Loaded when first asked for, so that importing the package costs next to nothing.
 _HOMES = {
     "AdversarialAugment": "adversaries",
+    "AugMix": "augment",
     "InputError": "errors",
     "Recipe": "training",
     "Result": "evaluation",
@@ -48,8 +50,8 @@ _HOMES = {
 }
 
 __all__ = [
-    "CORRUPTIONS", "EXTRA_CORRUPTIONS", "AdversarialAugment", "InputError", "Recipe", "Result", "Run", "SSIMGuard",
-    "classifier", "compare", "corrupt", "corruption_network", "evaluate", "load_classifier", "load_recipe",
+    "CORRUPTIONS", "EXTRA_CORRUPTIONS", "AdversarialAugment", "AugMix", "InputError", "Recipe", "Result", "Run",
+    "SSIMGuard", "classifier", "compare", "corrupt", "corruption_network", "evaluate", "load_classifier", "load_recipe",
     "open_data", "pretrain", "psnr", "resume", "ssim", "study", "train",
 ]  # fmt: skip
 
