@@ -12,7 +12,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-NAMES = ("startup", "augmentation", "training", "corruptions", "networks", "adversary")
+NAMES = ("startup", "augmentation", "augmix", "training", "corruptions", "networks", "adversary")
 
 
 def main(names: list[str]) -> None:
