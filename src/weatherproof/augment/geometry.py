@@ -7,6 +7,8 @@ of its border lies the border's value. Interpolated values are truncated.
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -40,10 +42,9 @@ def shear_x(images: Tensor, level: Tensor) -> Tensor:
     moved = _shifted(wide.flatten(0, 2), _per_row(whole.long() + 1, images)).view(wide.shape).float()
     part = (moves - whole).float()[:, None, :, None]
     between = torch.lerp(moved[..., :width], moved[..., 1 : width + 1], part)
-    # 0 <= x + 1/2 + move < width
-    x = _places(width, images)
-    first, end = (bound.ceil().float()[..., None] for bound in (-0.5 - moves, width - 0.5 - moves))
-    inside = (x >= first) & (x < end)
+    # 0 <= x + 1/2 + move < width, in float64 as Pillow has it: a rounding error would put a pixel outside.
+    x = _places(width, images).double().add_(0.5) + moves[..., None]
+    inside = x.clamp(0, math.nextafter(width, 0)) == x
     return _truncated(between, hair=1e-3).mul_(inside.view(torch.uint8)[:, None])
 
 

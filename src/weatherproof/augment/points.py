@@ -42,8 +42,9 @@ def posterize(images: Tensor, bits: Tensor) -> Tensor:
 
 def solarize(images: Tensor, threshold: Tensor) -> Tensor:
     """Values from `threshold` on are turned over: 255 - v."""
-    v = values(images)
-    return mapped(images, torch.where(v < threshold.view(-1, 1, 1), v, 255 - v))
+    # The sign of v - threshold, in all bits, says which to leave; 255 - v is v with all bits turned.
+    below = (images.to(torch.int16) - threshold.to(torch.int16).view(-1, 1, 1, 1)).bitwise_right_shift_(15)
+    return images ^ below.bitwise_not_().to(torch.uint8)
 
 
 def values(images: Tensor) -> Tensor:
@@ -64,4 +65,4 @@ def _entries(images: Tensor) -> Tensor:
     """Where each value stands, int32 (n, C, H W), when the tables of all channels lie one behind the other."""
     count, channels = images.shape[:2]
     firsts = torch.arange(0, count * channels * 256, 256, dtype=torch.int32, device=images.device)
-    return images.flatten(2) + firsts.view(count, channels, 1)
+    return images.flatten(2).int().add_(firsts.view(count, channels, 1))
