@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 NAMES = (
-    "startup", "augmentation", "training", "prime", "corruptions", "networks", "adversary", "deepaugment",
+    "startup", "augmentation", "augmix", "prime", "training", "corruptions", "networks", "adversary", "deepaugment",
 )  # fmt: skip
 
 

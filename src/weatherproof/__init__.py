@@ -10,7 +10,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from .adversaries import AdversarialAugment, SSIMGuard
     from .api import evaluate, pretrain, resume, train
-    from .augment import DeepAugment, Prime
+    from .augment import AugMix, DeepAugment, Prime
     from .corruptions import CORRUPTIONS, EXTRA_CORRUPTIONS, GROUPS, corrupt
     from .data import open_data
     from .errors import InputError
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 # Loaded when first asked for, so that importing the package costs next to nothing.
 _HOMES = {
     "AdversarialAugment": "adversaries",
+    "AugMix": "augment",
     "classifier": "networks.classifiers",
     "compare": "evaluation",
     "corrupt": "corruptions",
@@ -52,9 +53,10 @@ _HOMES = {
 }
 
 __all__ = [
-    "CORRUPTIONS", "EXTRA_CORRUPTIONS", "GROUPS", "AdversarialAugment", "DeepAugment", "InputError", "Prime",
-    "Recipe", "Result", "Run", "SSIMGuard", "classifier", "compare", "corrupt", "corruption_network", "evaluate",
-    "load_classifier", "load_recipe", "open_data", "pretrain", "psnr", "resume", "ssim", "study", "train",
+    "CORRUPTIONS", "EXTRA_CORRUPTIONS", "GROUPS", "AdversarialAugment", "AugMix", "DeepAugment", "InputError",
+    "Prime", "Recipe", "Result", "Run", "SSIMGuard", "classifier", "compare", "corrupt", "corruption_network",
+    "evaluate", "load_classifier", "load_recipe", "open_data", "pretrain", "psnr", "resume", "ssim", "study",
+    "train",
 ]  # fmt: skip
 
 

@@ -352,7 +352,7 @@ def test_grey_files_stay_grey() -> None:
 
 def test_every_augmentation_has_a_name() -> None:
     plain = {"none", "flip", "crop_flip", "resized_crop_flip"}
-    assert set(AUGMENTATIONS) >= plain | {"deepaugment", "one_of", "prime"}
+    assert set(AUGMENTATIONS) >= plain | {"augmix", "deepaugment", "one_of", "prime"}
     images = random_images((2, 3, 8, 8), torch.uint8)
     for name in plain:
         assert AUGMENTATIONS[name]()(images, seeded()).shape == images.shape

@@ -1,5 +1,6 @@
 """Augmentations: batches of images to batches of images, on any device, seeded."""
 
+from .augmix import AugMix
 from .choice import OneOf
 from .deepaugment import DeepAugment
 from .prime import Prime
@@ -7,6 +8,7 @@ from .standard import AUGMENTATIONS, Augmentation, CropFlip, Flip, ResizedCropFl
 
 __all__ = [
     "AUGMENTATIONS",
+    "AugMix",
     "Augmentation",
     "CropFlip",
     "DeepAugment",

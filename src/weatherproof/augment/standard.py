@@ -15,6 +15,7 @@ from torch.nn import functional
 
 from ..data import CentreFrame, Frame
 from ..errors import InputError
+from .augmix import AugMix
 from .choice import OneOf
 from .deepaugment import DeepAugment
 from .prime import Prime
@@ -129,6 +130,7 @@ AUGMENTATIONS: dict[str, Callable[..., Augmentation]] = {
     "flip": Flip,
     "crop_flip": CropFlip,
     "resized_crop_flip": ResizedCropFlip,
+    "augmix": AugMix,
     "prime": Prime,
     "deepaugment": DeepAugment,
     "one_of": OneOf,
