@@ -94,7 +94,7 @@ def test_the_cae_gets_one_operation_of_eight() -> None:
 
 
 PLACES = {
-    **{key: [0, 3, 6, 9] for key in (0, 2, 3, 4, 5, 6, 7, 9)}, 1: [1, 4, 7], 8: [1, 5, 9], 10: [1, 5, 9],
+    **{option: [0, 3, 6, 9] for option in (0, 2, 3, 4, 5, 6, 7, 9)}, 1: [1, 4, 7], 8: [1, 5, 9], 10: [1, 5, 9],
     11: list(range(15)),
 }  # fmt: skip
 

@@ -28,7 +28,7 @@ Precision = Literal["auto", "float32", "bfloat16"]
 # What a network computes from a pixel, and what is copied of its weights, is bounded by memory; the count by what is
 # still faster.
 BYTES, PER_PIXEL = 256 * 2**20, 1024
-CPU_MOST, CUDA_MOST = 32, 128
+CPU_MOST, CUDA_MOST = 64, 128
 
 
 class Distorted(Protocol):
