@@ -23,8 +23,10 @@ from .errors import InputError
 from .images import to_unit
 from .measures import ssim
 from .networks.classifiers.saved import Card, load_with_card
+from .networks.corruption.saved import named_card
 
 EXAGGERATION = 5.0
+NOTHING = 1e-3  # of 1 - SSIM: less than that is no corruption to match
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,9 @@ def attack_images(
                 (labels != targets).cpu(),
             )
         )
-    protocol = {"model": str(model), "network": network, "rule": rule, "steps": steps, "guard": guard, "seed": seed}
+    protocol = {"images": ", ".join(sources), "count": len(images), "model": str(model)}
+    protocol |= {"network": named_card(network).protocol(), "radii": list(radii), "rule": rule, "steps": steps}
+    protocol |= {"guard": guard, "seed": seed}
     known = [card.class_names[label] for label in targets.tolist()]
     return AttackedImages(
         names, images.cpu(), known, confidences, attacked, {**protocol, "size": card.size, "weatherproof": __version__}
@@ -162,8 +166,11 @@ def find_radius(
     """The radius at which `network` corrupts training images as `like` does at its own; ``weatherproof radius``.
 
     What is compared is the distribution of 1 - SSIM over `count` images, every class in proportion: of random
-    perturbations, or with a `model` and `steps` of those that AdA finds against it. The guard is left out.
+    perturbations, or with a `model` and `steps` of those that AdA finds against it. The guard is left out. A network
+    that undisturbed takes images further away than is wanted is measured from its own undisturbed images instead.
     """
+    for name in (network, like):
+        named_card(name)  # refuses what is not there, before anything is computed
     where = pick_device(device)
     data = open_data(source, data_dir, size=size)
     classifier, card = load_with_card(model, where) if model else (None, None)
@@ -174,18 +181,27 @@ def find_radius(
     chosen = data.train.take(stratified(data.train.labels, count, seed)[0])
     (batch,) = Loader(chosen, count, data.size, device=where).epoch()
 
-    def distances(name: str, radius: float) -> Tensor:
+    images = to_unit(batch.images)
+
+    def distances(name: str, radius: float, origin: Tensor | None = None) -> Tensor:
         ada = AdversarialAugment(name, radius, steps=steps, rule=rule, guard=None)
-        return ssim_distances(ada, to_unit(batch.images), classifier, batch.labels, seed)
+        return ssim_distances(ada, images, classifier, batch.labels, seed, origin)
 
     wanted = distances(like, like_radius)
-    undisturbed = distances(network, 0.0)
-    if undisturbed.mean() >= wanted.mean():
+    if wanted.mean() <= NOTHING:
         raise InputError(
-            f"{network} matches at no radius: undisturbed, it already takes these images {undisturbed.mean():.3f} away "
-            f"on average, and {like} at radius {like_radius:g} {wanted.mean():.3f}"
+            f"{like} at radius {like_radius:g} changes these images by {wanted.mean():.1g} on average, which is "
+            f"nothing to match; name a larger radius, or a model to attack"
         )
-    match = matching_radius(partial(distances, network), wanted, report)
-    protocol = {"data": source, "images": count, "size": data.size, "like": like, "like radius": like_radius}
+    origin = None
+    if distances(network, 0.0).mean() >= wanted.mean():
+        still = AdversarialAugment(network, 0.0, steps=0, guard=None)
+        origin = still(nn.Identity(), images, batch.labels)
+    match = matching_radius(partial(distances, network, origin=origin), wanted, report)
+    protocol = {"data": source, "images": count, "size": data.size}
+    protocol |= {"network": named_card(network).protocol(), "like": named_card(like).protocol()}
+    protocol |= {"like radius": like_radius}
+    if origin is not None:
+        protocol["distances from"] = "what the network makes of images undisturbed"
     attack = {"model": str(model), "rule": rule, "steps": steps} if model else {"perturbations": "random"}
     return FoundRadius(match, wanted, {**protocol, **attack, "seed": seed, "weatherproof": __version__})

@@ -65,7 +65,7 @@ def test_attack_writes_a_picture_and_a_page(cli: Cli, trained: Path, tmp_path: P
     similarities = [float(value) for value in re.findall(r"SSIM (\d\.\d{3})", page)]
     assert len(similarities) == 6 and all(0.7 <= value <= 1 for value in similarities)  # the guard's floor
     assert not re.search(r"(src|href)=\"(?!data:)", page)
-    assert re.search(r"network edsr_desk, rule normalized, steps 1", page)
+    assert re.search(r"network edsr_desk \(ours-cifar10 at 32 px\), radii .*, rule normalized, steps 1", page)
 
 
 def test_attack_takes_data_sets_and_files_and_repeats(cli: Cli, trained: Path, tmp_path: Path) -> None:
@@ -116,20 +116,35 @@ def test_radius_finds_what_matches(cli: Cli, tmp_path: Path, trained: Path) -> N
     assert len(drawn.findall("{*}polyline")) == 2
 
 
-def test_radius_says_where_nothing_matches(cli: Cli, tmp_path: Path) -> None:
+def test_a_network_that_blurs_by_itself_is_measured_from_what_it_makes_undisturbed(
+    cli: Cli, tmp_path: Path, trained: Path
+) -> None:
     npz = write_tiny_npz(tmp_path / "tiny.npz")
-    code, _, err = cli("radius", "vqvae_desk", "--data", npz, "--like", "edsr_desk", "--images", 20, "--device", "cpu")
-    assert code == 2 and "vqvae_desk matches at no radius: undisturbed, it already takes these images" in err
+    code, out, err = cli("radius", "vqvae_desk", "--data", npz, "--like", "edsr_desk", "--like-radius", 0.03,
+                         "--images", 20, "--model", trained, "--device", "cpu")  # fmt: skip
+    assert (code, err) == (0, "")
+    assert "distances from what the network makes of images undisturbed" in " ".join(out.split())
+    wanted = re.search(r"mean ([\d.]+).*wanted mean ([\d.]+)", " ".join(out.split()))
+    assert wanted is not None and float(wanted[1]) == pytest.approx(float(wanted[2]), rel=0.35)
+    assert "vqvae_desk (ours-cifar10 at 32 px)" in " ".join(out.split())
+
+
+def test_nothing_to_match_is_said(cli: Cli, tmp_path: Path) -> None:
+    npz = write_tiny_npz(tmp_path / "tiny.npz")
+    code, _, err = cli("radius", "unet_desk", "--data", npz, "--like", "affine", "--like-radius", 0, "--random",
+                       "--images", 20, "--device", "cpu")  # fmt: skip
+    assert code == 2 and "affine at radius 0 changes these images by" in err and "which is nothing to match" in err
     assert not list(tmp_path.glob("*.svg"))
 
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["edsr_desk", "--data", "photos10", "--steps", "3"], "--steps climb on a classifier; name one with --model"),
-        (["edsr_desk", "--data", "photos10", "-o", "a.png"], "the picture is an .svg file; got a.png"),
-        (["edsr_desk", "--data", "photos10", "--images", "99999"], "images can be taken; got 99999"),
-        (["edsrdesk", "--data", "photos10", "--images", "2"], "did you mean 'edsr_desk'"),
+        (["edsr_desk", "--data", "photos10"], "name the classifier to attack with --model, or say --random"),
+        (["edsr_desk", "--data", "photos10", "--random", "--steps", "3"], "--steps climb on a classifier; name one"),
+        (["edsr_desk", "--data", "photos10", "--random", "-o", "a.png"], "the picture is an .svg file; got a.png"),
+        (["edsr_desk", "--data", "photos10", "--random", "--images", "99999"], "images can be taken; got 99999"),
+        (["edsrdesk", "--data", "photos10", "--random"], "did you mean 'edsr_desk'"),
     ],
 )
 def test_radii_that_are_refused(cli: Cli, arguments: list[str], sentence: str) -> None:

@@ -29,15 +29,16 @@ class Match:
 
 def ssim_distances(
     ada: AdversarialAugment, images: Tensor, classifier: nn.Module | None = None, labels: Tensor | None = None,
-    seed: int = 0,
+    seed: int = 0, origin: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    """1 - SSIM between images and what `ada` makes of them, (N,), float64. Without a classifier `ada` has no steps, and
-    perturbs at random. A seed fixes the random starts: they are the same directions at every radius."""
+    """1 - SSIM between images, or `origin` in their place, and what `ada` makes of them, (N,), float64. Without a
+    classifier `ada` has no steps, and perturbs at random. A seed fixes the random starts: they are the same directions
+    at every radius."""
     if classifier is None and ada.steps:
         raise InputError(f"{ada.steps} steps of ascent need a classifier to climb on; without one there are 0 steps")
     labels = torch.zeros(len(images), dtype=torch.int64) if labels is None else labels
     corrupted = ada(classifier or nn.Identity(), images, labels, torch.Generator().manual_seed(seed))
-    pairs = zip(torch.split(images, 128), torch.split(corrupted, 128), strict=True)
+    pairs = zip(torch.split(images if origin is None else origin, 128), torch.split(corrupted, 128), strict=True)
     return torch.cat([1 - ssim(*pair) for pair in pairs]).double().cpu()
 
 

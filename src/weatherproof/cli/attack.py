@@ -64,13 +64,15 @@ def run(parser: argparse.ArgumentParser, arguments: list[str]) -> int:
         device=known.device,
     )
     picture, page = (known.output.with_name(f"{known.output.name}.{ending}") for ending in ("png", "html"))
-    rows = [("originals", found.images)]
+    rows, captions = [("originals", found.images)], [found.labels]
     for case in found.attacked:
         count = int(case.fooled.sum())
         similarity = f"SSIM {1 - case.distances.mean():.3f}, {count} of {len(case.fooled)} labels changed"
         rows += [(f"radius {case.radius:g}: {similarity}", case.images)]
         rows += [(f"their difference, {EXAGGERATION:g} times", case.differences)]
-    write_contact_sheet(picture, rows)
+        similar = [f"{1 - d:.2f} {name}" for d, name in zip(case.distances.tolist(), case.labels, strict=True)]
+        captions += [similar, []]
+    write_contact_sheet(picture, rows, captions)
     protocol = {**found.protocol, "exaggeration": EXAGGERATION}
     write_attack_sheet(page, radii, _subjects(found), found.images.shape[-1], protocol)
     for title, _ in rows[1::2]:

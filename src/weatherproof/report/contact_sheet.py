@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from PIL import Image, ImageDraw, ImageFont
 from torch import Tensor
@@ -13,12 +14,16 @@ from ..errors import InputError
 from ..files import write_atomically
 
 GAP, TITLE, SIDE = 6, 20, 96  # pixels: between images, of a title's line, of the least an image is shown at
+CAPTION = 15  # pixels of a line below an image
 
 
-def write_contact_sheet(path: Path, rows: Sequence[tuple[str, Tensor]]) -> None:
+def write_contact_sheet(
+    path: Path, rows: Sequence[tuple[str, Tensor]], captions: Sequence[Sequence[str]] | None = None
+) -> None:
     """Write `rows` of a title and float images (N, 1 or 3, H, W) in [0, 1], all of one size, as a PNG.
 
-    Small images are enlarged by whole factors without smoothing: what is seen is the data.
+    `captions` has a line for each image of each row; an empty row has none. Small images are enlarged by whole factors
+    without smoothing: what is seen is the data.
     """
     if not rows or len({tuple(images.shape[2:]) for _, images in rows}) != 1:
         raise InputError("a contact sheet wants at least one row, and images of one size")
@@ -26,17 +31,31 @@ def write_contact_sheet(path: Path, rows: Sequence[tuple[str, Tensor]]) -> None:
     factor = max(1, -(-SIDE // max(height, width)))
     tall, wide = factor * height, factor * width
     columns = max(len(images) for _, images in rows)
-    sheet = Image.new("RGB", (GAP + columns * (wide + GAP), len(rows) * (TITLE + tall + GAP) + GAP), "white")
-    pen, font = ImageDraw.Draw(sheet), ImageFont.load_default(13)
-    for row, (title, images) in enumerate(rows):
-        top = GAP + row * (TITLE + tall + GAP)
+    said = list(captions or [[]] * len(rows))
+    heights = [TITLE + tall + (CAPTION if lines else 0) + GAP for lines in said]
+    sheet = Image.new("RGB", (GAP + columns * (wide + GAP), sum(heights) + GAP), "white")
+    pen, font, small = ImageDraw.Draw(sheet), ImageFont.load_default(13), ImageFont.load_default(11)
+    top = GAP
+    for (title, images), lines, taken in zip(rows, said, heights, strict=True):
         pen.text((GAP, top), title, fill="#222222", font=font)
         for column, image in enumerate(images):
-            shown = _opened(image).resize((wide, tall), Image.Resampling.NEAREST)
-            sheet.paste(shown, (GAP + column * (wide + GAP), top + TITLE))
+            left = GAP + column * (wide + GAP)
+            sheet.paste(_opened(image).resize((wide, tall), Image.Resampling.NEAREST), (left, top + TITLE))
+            if lines:
+                pen.text((left, top + TITLE + tall + 1), _cut(lines[column], small, wide), fill="#222222", font=small)
+        top += taken
     written = io.BytesIO()
     sheet.save(written, "PNG", optimize=True)
     write_atomically(path, written.getvalue())
+
+
+def _cut(text: str, font: Any, width: int) -> str:
+    """As much of a line as fits."""
+    if font.getlength(text) <= width:
+        return text
+    while text and font.getlength(text + "…") > width:
+        text = text[:-1]
+    return text + "…"
 
 
 def _opened(image: Tensor) -> Image.Image:

@@ -19,7 +19,7 @@ def write_densities(path: Path, title: str, axis: str, curves: Sequence[tuple[st
     """Write one smoothed density for each named sample of numbers in [0, 1]; at most eight."""
     if not 0 < len(curves) <= len(COLOURS) or not all(values for _, values in curves):
         raise InputError(f"one picture shows 1 to {len(COLOURS)} densities of at least one number; got {len(curves)}")
-    reach = min(1.0, max(_quantile(values, 0.995) for _, values in curves) * 1.15 + 1e-6)
+    reach = min(1.0, max(quantile(values, 0.995) for _, values in curves) * 1.15 + 1e-6)
     places = [reach * i / (POINTS - 1) for i in range(POINTS)]
     heights = [_density(values, places) for _, values in curves]
     highest = max(map(max, heights))
@@ -29,7 +29,7 @@ def write_densities(path: Path, title: str, axis: str, curves: Sequence[tuple[st
             f"{_x(place, reach):.1f},{_y(height, highest):.1f}" for place, height in zip(places, density, strict=True)
         )
         mean = sum(values) / len(values)
-        label = escape(f"{name}: mean {mean:.3f}, 95th percentile {_quantile(values, 0.95):.3f}")
+        label = escape(f"{name}: mean {mean:.3f}, 95th percentile {quantile(values, 0.95):.3f}")
         parts.append(f'<polyline points="{points}" fill="none" stroke="{COLOURS[i]}" stroke-width="2"/>')
         parts.append(
             f'<text x="{WIDTH - RIGHT}" y="{TOP + 16 + 17 * i}" text-anchor="end" fill="{COLOURS[i]}">{label}</text>'
@@ -66,13 +66,16 @@ def _density(values: Sequence[float], places: Sequence[float]) -> list[float]:
     count = len(values)
     mean = sum(values) / count
     deviation = math.sqrt(sum((value - mean) ** 2 for value in values) / count)
-    spread = min(deviation, (_quantile(values, 0.75) - _quantile(values, 0.25)) / 1.34) or deviation
+    spread = min(deviation, (quantile(values, 0.75) - quantile(values, 0.25)) / 1.34) or deviation
     width = max(0.9 * spread * count**-0.2, 1e-3)
     both = [*values, *(-value for value in values)]
     scale = count * width * math.sqrt(2 * math.pi)
     return [sum(math.exp(-0.5 * ((place - value) / width) ** 2) for value in both) / scale for place in places]
 
 
-def _quantile(values: Sequence[float], share: float) -> float:
+def quantile(values: Sequence[float], share: float) -> float:
+    """The value that a share in [0, 1] of the values lies below, in between two by linear interpolation."""
     ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+    below, rest = divmod(share * (len(ordered) - 1), 1)
+    low, high = ordered[int(below)], ordered[min(int(below) + 1, len(ordered) - 1)]
+    return low + rest * (high - low)
