@@ -1,6 +1,7 @@
 """Augmentations: batches of images to batches of images, on any device, seeded."""
 
 from .augmix import AugMix
+from .border import ImageAugmentation
 from .choice import OneOf
 from .deepaugment import DeepAugment
 from .prime import Prime
@@ -13,6 +14,7 @@ __all__ = [
     "CropFlip",
     "DeepAugment",
     "Flip",
+    "ImageAugmentation",
     "OneOf",
     "Prime",
     "ResizedCropFlip",

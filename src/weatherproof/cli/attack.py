@@ -70,7 +70,7 @@ def run(parser: argparse.ArgumentParser, arguments: list[str]) -> int:
         similarity = f"SSIM {1 - case.distances.mean():.3f}, {count} of {len(case.fooled)} labels changed"
         rows += [(f"radius {case.radius:g}: {similarity}", case.images)]
         rows += [(f"their difference, {EXAGGERATION:g} times", case.differences)]
-        similar = [f"{1 - d:.2f} {name}" for d, name in zip(case.distances.tolist(), case.labels, strict=True)]
+        similar = [f"SSIM {1 - d:.2f} {name}" for d, name in zip(case.distances.tolist(), case.labels, strict=True)]
         captions += [similar, []]
     write_contact_sheet(picture, rows, captions)
     protocol = {**found.protocol, "exaggeration": EXAGGERATION}

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from ..adversaries import Adversary
-from ..augment import Augmentation
+from ..augment import Augmentation, ImageAugmentation
 from ..data import Batch
 from ..errors import InputError
 from ..images import to_unit
@@ -49,6 +49,7 @@ class Pipeline:
         images = batch.images
         if self.sample is not None:
             images = self.sample(to_unit(images), stream(seed, "sample", number))
+        images = to_unit(images) if isinstance(self.standard, ImageAugmentation) else images  # others move bytes faster
         clean = to_unit(self.standard(images, stream(seed, "augment", number)))
         attacked, metrics = self._attacked(model, clean, batch.labels, stream(seed, "adversary", number))
         if self.views == 1:
