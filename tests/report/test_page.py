@@ -246,4 +246,6 @@ def test_names(page: Any) -> None:
     assert headings(corrupted_result(), corrupted_result()) == "nominal and nominal (2)"
     assert headings(corrupted_result(), corrupted_result(), names=["before", "after"]) == "before and after"
     assert headings(*[corrupted_result(f"runs/{i}") for i in range(5)]) == "5 classifiers"
+    rows = [corrupted_result(f"results/desk/{row}/seed-0") for row in ("nominal", "ada")]
+    assert headings(*rows) == "nominal seed-0 and ada seed-0"
     assert headings(corrupted_result(model=None), files=["results/mine.json"]) == "mine"  # type: ignore[arg-type]

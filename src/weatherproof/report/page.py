@@ -154,4 +154,5 @@ def _left(value: float, largest: float) -> str:
 
 
 def _ticks(largest: float) -> list[int]:
-    return list(range(0, int(largest) + 1, 10 if largest <= 50 else 20))
+    """Few enough for a narrow axis."""
+    return list(range(0, int(largest) + 1, 10 if largest <= 30 else 20 if largest <= 60 else 40))

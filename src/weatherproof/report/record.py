@@ -148,9 +148,11 @@ def _numbered(name: str, number: int) -> str:
 
 
 def _name(protocol: Mapping[str, Any], where: str, i: int) -> str:
-    """The folder of the run that was measured; failing that the name of the result's file, or a number."""
+    """The folder of the run that was measured, a study's with its row; failing that the name of the result's file, or a
+    number."""
     path = PurePath(str(protocol.get("model", "")))
-    named = path.parent.name if path.suffix == ".safetensors" else path.name
+    folder = path.parent if path.suffix == ".safetensors" else path
+    named = f"{folder.parent.name} {folder.name}" if folder.name.startswith("seed-") else folder.name
     file = PurePath(where)
     return named.strip() or (file.stem.strip() if file.suffix == ".json" else "") or f"classifier {i + 1}"
 
