@@ -301,7 +301,7 @@ def test_what_is_refused() -> None:
         DeepAugment("edsr_desk", chunk=0)
     with pytest.raises(InputError, match="a precision is auto, float32 or bfloat16; got 'float16'"):
         DeepAugment("edsr_desk", precision="float16")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="no parameters that require a gradient"):
+    with pytest.raises(InputError, match="no parameters, so none to perturb"):
         DeepAugment(nn.Identity())
     with pytest.raises(InputError, match="keys: got 2 for 3 images"):
         DeepAugment("edsr_desk")(some_images(3), keys=[0, 1])
