@@ -103,9 +103,13 @@ class VQVAE(CorruptionNetwork):
         return self.decoder(code) + 0.5  # type: ignore[no-any-return]
 
     def reconstruct(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """The reconstruction, not held inside [0, 1], and the commitment loss."""
-        quantised, commitment = self.codebook(self.encode(images))
-        return self.decode(quantised), commitment
+        """What `unbounded` gives for images of any size, and the commitment loss."""
+        restored, commitment = self._reconstructed(self.fitted(images))
+        return self.cut_back(restored, images), commitment
 
     def restore(self, images: Tensor) -> Tensor:
-        return self.reconstruct(images)[0]
+        return self._reconstructed(images)[0]
+
+    def _reconstructed(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        quantised, commitment = self.codebook(self.encode(images))
+        return self.decode(quantised), commitment
