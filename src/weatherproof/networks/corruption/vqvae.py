@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from ..per_example import within_transform
 from .frame import CorruptionNetwork
 
 EPSILON = 1e-5
@@ -26,7 +27,8 @@ class _ResidualStack(nn.Module):
 
 
 class Codebook(nn.Module):
-    """Quantises vectors to the nearest of `codes` entries; the entries follow the data in training mode.
+    """Quantises vectors to the nearest of `codes` entries; the entries follow the data in training mode, though not
+    under vmap and its kin, where every example would have entries of its own.
 
     All state is in buffers: entries N x K, the running sums that they are a quotient of (with and without correction
     for their start at zero, as the reference library keeps them), and the two counters of that correction.
@@ -52,7 +54,7 @@ class Codebook(nn.Module):
             # |v - e|^2 = |v|^2 - 2 v e + |e|^2, of which the first term is the same for all entries
             nearest = (entries.square().sum(dim=0) - 2 * flat @ entries).argmin(dim=1)
             quantised = functional.embedding(nearest, entries.t())
-            if self.training:
+            if self.training and not within_transform():
                 self._follow(flat, nearest)
         shape = (*vectors.shape[:-3], *vectors.shape[-2:], vectors.shape[-3])
         quantised = quantised.reshape(shape).movedim(-1, -3)
