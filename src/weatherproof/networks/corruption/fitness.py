@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor, nn
 
@@ -28,7 +30,8 @@ def refuse_misfit(network: nn.Module, images: Tensor) -> None:
     if output.numel() == 0:
         return
     low, high = (float(bound) for bound in torch.aminmax(output))
-    if low != low or high != high:
-        raise InputError(f"{name} gives NaN for ordinary images; it cannot be a corruption network")
+    if not math.isfinite(low + high):
+        kind = "NaN" if math.isnan(low) else "infinity"
+        raise InputError(f"{name} gives {kind} for ordinary images; it cannot be a corruption network")
     if low < -SLACK or high > 1 + SLACK:
         raise InputError(f"{name} gives values from {low:.4g} to {high:.4g}; a corruption network stays in [0, 1]")
