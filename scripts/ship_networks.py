@@ -10,7 +10,6 @@ are measured again and their cards corrected. Draws networks.png, the same image
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -21,7 +20,13 @@ from weatherproof.data import Loader, open_data, stratified
 from weatherproof.files import load_tensors, save_tensors, write_json
 from weatherproof.images import to_unit
 from weatherproof.networks.corruption import NETWORKS
-from weatherproof.networks.corruption.saved import corruption_network, load_network, read_network_card, shipped_file
+from weatherproof.networks.corruption.saved import (
+    corruption_network,
+    file_checksum,
+    load_network,
+    read_network_card,
+    shipped_file,
+)
 from weatherproof.report.contact_sheet import write_contact_sheet
 from weatherproof.training.trainees import fidelity
 
@@ -47,7 +52,7 @@ def ship(folder: Path, loader: Loader) -> None:
         weights="ours-cifar10",
         origin={**card.origin, "device": environment["gpu"] or environment["device"], "torch": environment["torch"]},
         measured=_measured(found, loader),
-        checksum=hashlib.sha256(file.read_bytes()).hexdigest(),
+        checksum=file_checksum(file),
     )
     write_json(file.with_suffix(".json"), asdict(card))
     print(

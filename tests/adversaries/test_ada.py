@@ -422,8 +422,8 @@ class Gives(SuperResolver):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda x: x + float("nan"), "Gives gives NaN or infinity for ordinary images"),
-        (lambda x: x / 0, "Gives gives NaN or infinity"),
+        (lambda x: x + float("nan"), "Gives gives NaN for ordinary images"),
+        (lambda x: x / 0, "Gives gives (NaN|infinity)"),
         (lambda x: 9 * x + 4, r"Gives gives values from \d.* to \d.*; a corruption network stays in \[0, 1\]"),
     ],
 )

@@ -295,7 +295,7 @@ class Halves(nn.Module):
 
 
 def test_what_is_refused() -> None:
-    with pytest.raises(InputError, match=r"there is no 'edsr_dsk'.*edsr_desk"):
+    with pytest.raises(InputError, match=r"there is no corruption network 'edsr_dsk'.*edsr_desk"):
         DeepAugment("edsr_dsk")
     with pytest.raises(InputError, match="a chunk is auto, or 1 image or more; got 0"):
         DeepAugment("edsr_desk", chunk=0)

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
-from torch.func import functional_call, vmap
+from torch.func import functional_call, grad, vmap
 from torch.nn import functional
 
 import weatherproof
@@ -158,6 +158,13 @@ def test_bits_are_drawn_in_training_and_decided_in_evaluation() -> None:
     assert torch.equal(decided, torch.where(code >= 0, 1.0, -1.0))
 
 
+def test_bits_are_drawn_from_the_callers_generator() -> None:
+    network, images = CAE(width=16, bits=8, stem=8, fine=16, last=8).train(), torch.rand(2, 1, 13, 17)
+    first, again, other = (network(images, torch.Generator().manual_seed(seed)) for seed in (1, 1, 2))
+    assert first.shape == images.shape
+    assert torch.equal(first, again) and not torch.equal(first, other)
+
+
 def test_bits_let_gradients_pass() -> None:
     code = torch.linspace(-0.9, 0.9, 8).view(1, 8, 1, 1).requires_grad_()
     weight = torch.arange(8.0).view(1, 8, 1, 1)
@@ -187,6 +194,28 @@ def test_the_codebook_follows_the_reference_rule() -> None:
         assert torch.allclose(book.entries, entries, rtol=1e-4, atol=1e-5)
 
 
+def test_the_codebook_stays_as_it_is_under_transforms() -> None:
+    """In training mode too: under vmap, every example would want a codebook of its own; grad calls pure functions."""
+    network, images = fresh("vqvae_desk").train(), torch.rand(3, 3, 16, 16, generator=torch.Generator().manual_seed(9))
+    state = {key: value.clone() for key, value in network.state_dict().items()}
+    weights = per_example(network, images, 10)
+    together = vmap(lambda own, image: functional_call(network, own, (image[None],))[0])(weights, images)
+    grad(lambda image: network(image[None]).sum())(images[0])
+    assert all(torch.equal(state[key], value) for key, value in network.state_dict().items())
+    network.eval()
+    apart = [
+        functional_call(network, {key: value[i] for key, value in weights.items()}, (image[None],))[0]
+        for i, image in enumerate(images)
+    ]
+    assert torch.allclose(together, torch.stack(apart), atol=1e-5)
+
+
+def test_the_codebook_follows_when_compiled() -> None:
+    network, images = VQVAE(width=8, narrow=4, size=4, codes=6).train(), torch.rand(2, 3, 16, 16)
+    torch.compile(network, backend="eager")(images)
+    assert int(network.codebook.count_steps) == 1
+
+
 def test_affine_starts_as_the_identity_and_shifts() -> None:
     network, images = weatherproof.corruption_network("affine"), torch.rand(2, 3, 8, 8)
     with torch.no_grad():
@@ -210,6 +239,11 @@ class Divides(nn.Module):
         return images / 0 * 0
 
 
+class Overflows(nn.Module):
+    def forward(self, images: Tensor) -> Tensor:
+        return torch.where(images == images.max(), torch.inf, images)
+
+
 class Raises(nn.Module):
     def forward(self, images: Tensor) -> Tensor:
         raise ValueError("no thanks")
@@ -221,6 +255,7 @@ class Raises(nn.Module):
         (Shrinks(), r"Shrinks gives \(2, 3, 8, 4\) for images of shape \(2, 3, 8, 8\)"),
         (Brightens(), r"Brightens gives values from 1.* to .*; a corruption network stays in \[0, 1\]"),
         (Divides(), "Divides gives NaN"),
+        (Overflows(), "Overflows gives infinity for ordinary images"),
         (Raises(), "Raises cannot take images of shape .*: no thanks"),
     ],
 )
@@ -232,7 +267,7 @@ def test_misfits_are_refused_with_the_reason(module: nn.Module, reason: str) -> 
 
 
 def test_unknown_networks_and_weights() -> None:
-    with pytest.raises(InputError, match=r"there is no 'edsr_dsk'.*edsr_desk"):
+    with pytest.raises(InputError, match=r"there is no corruption network 'edsr_dsk'; did you mean 'edsr_desk'"):
         weatherproof.corruption_network("edsr_dsk")
     with pytest.raises(InputError, match=r"no weights are shipped for torch\.nn\.Identity"):
         weatherproof.corruption_network("torch.nn.Identity")

@@ -98,6 +98,17 @@ def test_published_edsr_loads(tmp_path: Path, scale: int, parameters: int) -> No
     assert card_of(network).protocol() == "edsr (published)"
 
 
+@pytest.mark.parametrize("scale", [2, 3, 4])
+def test_published_edsr_tells_its_scale(tmp_path: Path, scale: int) -> None:
+    """A recipe names a file and nothing else."""
+    torch.save(published_edsr(scale), tmp_path / "edsr.pt")
+    network = named_network(f"edsr@{tmp_path / 'edsr.pt'}")
+    assert network.scale == scale
+    assert card_of(network).network == {"class_path": "edsr", "init_args": {"scale": scale}}
+    with pytest.raises(InputError, match="holds another architecture"):
+        weatherproof.corruption_network("edsr", tmp_path / "edsr.pt", scale=2 if scale == 4 else 4)
+
+
 def published_cae() -> dict[str, Tensor]:
     """A state dict by the keys of the autoencoder that DeepAugment uses, in its own order."""
     generator, state = torch.Generator().manual_seed(0), {}
@@ -129,14 +140,54 @@ class Malicious:
 
 def test_published_files_are_not_executed(tmp_path: Path) -> None:
     torch.save({"head.0.weight": Malicious()}, tmp_path / "evil.pt")
-    with pytest.raises(InputError, match="truncated, or holds more than tensors"):
+    with pytest.raises(InputError, match=r"truncated, or holds more than tensors \((builtins\.)?exec\)"):
         weatherproof.corruption_network("edsr", tmp_path / "evil.pt")
+
+
+@pytest.mark.parametrize("text", ["hello", "", "(dp0", "\x80\x02"])
+def test_files_of_another_format_are_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / "notes.pt").write_text(text)
+    with pytest.raises(InputError, match=r"notes\.pt is truncated, .* or is no file that torch.save has written$"):
+        weatherproof.corruption_network("edsr", tmp_path / "notes.pt")
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"sub_mean.bias": torch.zeros(4)}, r"sub_mean.bias is of shape \(4,\) instead of \(3,\)"),
+        ({"sub_mean.weight": torch.zeros(2, 2)}, r"sub_mean.weight is of shape \(2, 2\) instead of \(3, 3, 1, 1\)"),
+        (
+            {"sub_mean.bias": torch.zeros(3), "add_mean.weight": torch.zeros(3, 3, 1, 1)},
+            r"sub_mean.bias is \[0.0, .* instead of \[-114.444, .*; add_mean.weight is \[0.0, ",
+        ),
+        ({1: torch.zeros(1)}, "holds no state dict: wanted names with tensors; got the int 1 with a Tensor"),
+        ({"note": "text", "n": 3}, "wanted names with tensors; got the str 'note' with a str, the str 'n' with a int"),
+        (
+            {"head.0.bias": torch.full((64,), float("nan")), "body.16.bias": torch.full((64,), float("inf"))},
+            "is of no use: body.16.bias, head.0.bias hold values that are infinite or NaN",
+        ),
+        (
+            {"head.0.bias": torch.zeros(2), "tail.1.bias": torch.zeros(5)},
+            r"it has head.0.bias of shape \(2,\) instead of \(64,\); it has tail.1.bias of shape \(5,\) instead",
+        ),
+    ],
+)
+def test_every_fault_of_a_published_file_is_named(tmp_path: Path, changes: dict[object, object], sentence: str) -> None:
+    torch.save(published_edsr(2) | changes, tmp_path / "edsr.pt")  # type: ignore[operator]
+    with pytest.raises(InputError, match=sentence):
+        weatherproof.corruption_network("edsr", tmp_path / "edsr.pt")
 
 
 @pytest.mark.parametrize(
     ("break_it", "sentence"),
     [
         (lambda tensors: tensors.pop("output.bias"), "it lacks output.bias"),
+        (
+            lambda tensors: [tensors.pop(key) for key in list(tensors) if key.startswith(("up", "down"))],
+            "it lacks down_1.0.bias, down_1.0.weight, down_2.0.bias, down_2.0.weight, up_1.0.bias, up_1.0.weight, "
+            "up_2.0.bias, up_2.0.weight$",
+        ),
+        (lambda tensors: tensors.update({"output.bias": torch.full((3,), torch.nan)}), "output.bias holds values that"),
         (lambda tensors: tensors.update(extra=torch.zeros(1)), "it has extra besides"),
         (lambda tensors: tensors.update({"output.bias": torch.zeros(4)}), r"has output.bias of shape \(4,\) instead"),
     ],
@@ -181,6 +232,12 @@ def test_names_say_whose_weights_are_meant(tmp_path: Path) -> None:
         assert torch.equal(network.output.weight, named_network("unet_desk").output.weight)
     torch.save(published_edsr(2), tmp_path / "x2.pt")
     assert named_card(f"edsr@{tmp_path / 'x2.pt'}").protocol() == "edsr (published)"
+    for entry in ("edsr_dsk", "edsr_dsk@ours-cifar10", "edsr_dsk@untrained"):
+        for look in (named_network, named_card):
+            with pytest.raises(
+                InputError, match=r"^there is no corruption network 'edsr_dsk'; did you mean 'edsr_desk'\?$"
+            ):
+                look(entry)
     with pytest.raises(InputError, match=r"there is no file nobodys, and the weights that come along are ours-cifar10"):
         named_network("unet_desk@nobodys")
 

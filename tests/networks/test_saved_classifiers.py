@@ -129,7 +129,7 @@ def test_weights_of_another_architecture(run: Path, case: str) -> None:
         (lambda w: w.pop("0.bias"), "x holds another architecture than Sequential: it lacks 0.bias"),
         (lambda w: w.update(more=torch.zeros(1)), "it has more besides"),
         (lambda w: [w.pop("0.bias"), w.update(a=torch.zeros(1))], "it lacks 0.bias; it has a besides"),
-        (lambda w: w.clear(), "it lacks 0.bias, 0.weight, 1.bias and 1 more"),
+        (lambda w: w.clear(), "it lacks 0.bias, 0.weight, 1.bias, 1.weight"),
         (lambda w: w.update({"0.bias": torch.zeros(3)}), "it has 0.bias of shape (3,) instead of (2,)"),
         (lambda w: w.update({"0.bias": torch.zeros(2).int()}), "it has 0.bias as torch.int32 instead of torch.float32"),
     ],

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from PIL import Image
@@ -16,10 +18,12 @@ from torch import Tensor, nn
 import weatherproof
 from weatherproof.api import resume_pretraining
 from weatherproof.cli.main import main
+from weatherproof.data.splits import holdout_count
 from weatherproof.defences import Outcome
 from weatherproof.errors import InputError
+from weatherproof.files import load_tensors, save_tensors
 from weatherproof.networks.corruption import CAE, EDSR, VQVAE
-from weatherproof.training import Interrupted, Loop
+from weatherproof.training import Interrupted, Loop, load_recipe, recipe_names
 from weatherproof.training.tasks import TASKS, Inpainting, Reconstruction, SuperResolution, VectorQuantisation
 
 LABELS = torch.zeros(6, dtype=torch.int64)
@@ -34,8 +38,6 @@ def test_super_resolution_is_l1_to_the_image_before_averaging() -> None:
     small = x.unfold(2, 2, 2).unfold(3, 2, 2).mean(dim=(-1, -2))
     by_hand = (network.upscale(small) - x).abs().mean()
     assert torch.allclose(SuperResolution()(network, x, LABELS).loss, by_hand)
-    with pytest.raises(InputError, match="sides divisible"):
-        SuperResolution()(network, x[..., :15], LABELS)
 
 
 def test_reconstruction_is_mean_squared_through_drawn_bits() -> None:
@@ -59,7 +61,7 @@ def test_vector_quantisation_is_error_over_variance_and_commitment() -> None:
 class Remembers(nn.Module):
     """An inpainting network that keeps what it was shown."""
 
-    def restore(self, shown: Tensor) -> Tensor:
+    def unbounded(self, shown: Tensor) -> Tensor:
         self.shown = shown
         return shown
 
@@ -76,6 +78,41 @@ def test_inpainting_zeroes_whole_pixels_and_adds_both_errors() -> None:
     difference = network.shown - x
     by_hand = difference.abs().mean() + 0.05 * difference.square().mean()
     assert torch.allclose(outcome.loss, by_hand)
+
+
+GREY = torch.rand(6, 1, 13, 15, generator=torch.Generator().manual_seed(8))
+PADDED = torch.cat([GREY, GREY[..., -1:]], dim=-1)  # to 16 columns
+PADDED = torch.cat([PADDED, *[PADDED[..., -1:, :]] * 3], dim=-2).expand(-1, 3, -1, -1)  # to 16 rows, and colours
+
+
+def cut(restored: Tensor) -> Tensor:
+    return restored[..., :13, :15].mean(dim=1, keepdim=True)
+
+
+def test_grey_images_of_odd_sizes_are_padded_and_cut_back_in_training() -> None:
+    """Each task on 13 x 15 grey pixels, against its formula with the padding written out; nothing is clamped."""
+    torch.manual_seed(0)
+    edsr = EDSR(features=8, blocks=1)
+    small = PADDED[..., :14, :].unfold(2, 2, 2).unfold(3, 2, 2).mean(dim=(-1, -2))
+    by_hand = (cut(edsr.upscale(small)) - GREY).abs().mean()
+    assert torch.allclose(SuperResolution()(edsr, GREY, LABELS).loss, by_hand)
+
+    cae = CAE(width=8, bits=8, stem=8, fine=8, last=8).eval()
+    by_hand = (cut(cae.restore(PADDED)) - GREY).square().mean()
+    assert torch.allclose(Reconstruction()(cae, GREY, LABELS).loss, by_hand)
+    assert cae.restore(PADDED).detach().min() < 0  # where clamping would end the gradients
+
+    vqvae = VQVAE(width=8, narrow=4, size=4, codes=6).eval()
+    code = vqvae.encode(PADDED)
+    quantised, _ = vqvae.codebook(code)
+    error = (cut(vqvae.decode(quantised)) - GREY).square().mean()
+    by_hand = error / 0.05 + 0.25 * (code - quantised).square().mean()
+    assert torch.allclose(VectorQuantisation(variance=0.05)(vqvae, GREY, LABELS).loss, by_hand)
+
+    unet = weatherproof.corruption_network("unet_desk")
+    difference = cut(unet.restore(PADDED)) - GREY
+    by_hand = difference.abs().mean() + 0.05 * difference.square().mean()
+    assert torch.allclose(Inpainting(0, 0)(unet, GREY, LABELS).loss, by_hand)
 
 
 @pytest.mark.parametrize("settings", [{"least": 0.5, "most": 0.2}, {"least": -0.1}, {"most": 1.5}])
@@ -104,7 +141,7 @@ def test_pretraining_end_to_end(
     """The real command on tiny data: it learns, keeps a card with measured quality, draws, and can be used at once."""
     monkeypatch.chdir(tmp_path)
     npz = write_tiny_npz(tmp_path / "tiny.npz")
-    options = ["--data", str(npz), "--data.holdout", "12", "--training.batch_size", "12", "--epochs", "3"]
+    options = ["--data", str(npz), "--training.batch_size", "12", "--epochs", "3"]
     options += ["--training.precision", "fp32", "--device", "cpu", "--training.warmup_epochs", "0"]
     assert main(["pretrain", name, "-o", "run", *options]) == 0
     assert "test quality" in capsys.readouterr().out
@@ -112,12 +149,43 @@ def test_pretraining_end_to_end(
     assert metrics[-1]["train_loss"] < metrics[0]["train_loss"]
     card = json.loads(Path("run/model.json").read_text())
     assert card["measured"]["test_images"] == 60
+    assert card["checksum"] == hashlib.sha256(Path("run/model.safetensors").read_bytes()).hexdigest()
     with Image.open("run/reconstructions.png") as picture:
         assert picture.width > picture.height
     network = weatherproof.corruption_network(name, "run")
     assert network(images()).shape == (6, 3, 16, 16)
     assert main(["pretrain", "--resume", "run"]) == 0  # finished: measured and drawn again, nothing trained
     assert len(Path("run/metrics.jsonl").read_text().splitlines()) == 3
+
+
+@pytest.mark.parametrize("name", ["edsr_desk", "cae_desk", "vqvae_desk", "unet_desk"])
+def test_pretraining_takes_any_size_and_grey(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    pixels = np.random.default_rng(0).integers(0, 256, (40, 13, 13, 3), dtype=np.uint8)
+    labels = np.arange(40) % 2
+    np.savez("odd.npz", x_train=pixels, y_train=labels, x_test=pixels[:4], y_test=labels[:4])
+    options = ["--data", "odd.npz", "--data.channels", "1", "--epochs", "1", "--device", "cpu", "--quiet"]
+    assert main(["pretrain", name, "-o", "run", *options]) == 0
+    assert weatherproof.corruption_network(name, "run")(GREY).shape == GREY.shape
+
+
+@pytest.mark.parametrize("name", [name for name in recipe_names() if name.startswith("pretrain/")])
+def test_shipped_recipes_hold_out_a_share_of_any_set(name: str) -> None:
+    holdout = load_recipe(name).data.holdout
+    if not name.endswith("-paper"):
+        assert (holdout_count(holdout, 50_000), holdout_count(holdout, 64)) == (2000, 3)
+
+
+def test_weights_that_are_not_those_of_the_finished_run_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    overrides = {"data.source": str(write_tiny_npz(tmp_path / "tiny.npz")), "training.epochs": 1}
+    weatherproof.pretrain("unet_desk", "run", overrides=overrides, device="cpu", quiet=True)
+    weights = load_tensors(Path("run/model.safetensors"))[0]
+    save_tensors(Path("run/model.safetensors"), {name: value + 1 for name, value in weights.items()})
+    with pytest.raises(InputError, match="not the file that its card speaks of: its checksum does not fit"):
+        weatherproof.corruption_network("unet_desk", "run")
 
 
 def test_a_resumed_pretraining_ends_as_an_uninterrupted_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,6 +220,11 @@ def test_a_resumed_pretraining_ends_as_an_uninterrupted_one(tmp_path: Path, monk
     [
         (["pretrain"], "name a network to train or a run"),
         (["pretrain", "edsr_dek"], "there is no recipe 'edsr_dek'"),
+        (["pretrain", "affine"], "affine needs no training: it starts as the identity"),
+        (
+            ["pretrain", "unet_desk", "--data", "photos10", "--data.holdout", "4000"],
+            "data.holdout: cannot hold out 4000 of 4,000 training images",
+        ),
         (["pretrain", "photos10/nominal"], "trains a classifier, not a corruption network"),
         (
             ["pretrain", "unet_desk", "--data", "photos10", "--task", "super_resolution"],
@@ -171,3 +244,14 @@ def test_bad_input_is_one_sentence(
     assert sentence in err
     assert err.count("\n") == 1
     assert not any(tmp_path.iterdir())
+
+
+def test_images_too_small_are_refused_before_a_run_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pixels, labels = np.zeros((40, 8, 8, 3), dtype=np.uint8), np.arange(40) % 2
+    np.savez("small.npz", x_train=pixels, y_train=labels, x_test=pixels[:4], y_test=labels[:4])
+    assert main(["pretrain", "cae_desk", "--data", "small.npz", "-o", "run", "--device", "cpu"]) == 2
+    assert capsys.readouterr().err == "weatherproof: SSIM needs images of at least 11x11; got 8x8\n"
+    assert not Path("run").exists()

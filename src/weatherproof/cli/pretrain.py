@@ -5,9 +5,10 @@
   weatherproof pretrain my_network.yaml
   weatherproof pretrain --resume runs/my-unet
 
-NAME is a network that weatherproof networks lists, or a recipe that trains one. The run ends with PSNR and SSIM on the
-test images, and with a picture of originals beside reconstructions. Use it by its folder: corruption networks take
-weights: runs/my-unet. Any key of the recipe can be overridden by its dotted name.
+NAME is a network that weatherproof networks lists with its training (affine needs none), or a recipe that trains one.
+The run ends with PSNR and SSIM on the test images, and with a picture of originals beside reconstructions. Use it by
+its folder: corruption networks take weights: runs/my-unet. Any key of the recipe can be overridden by its dotted name;
+so --data.holdout says which share or number of the training images is measured after each epoch and not trained on.
 """
 
 from __future__ import annotations

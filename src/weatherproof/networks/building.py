@@ -51,25 +51,34 @@ def built_untouched(build: Callable[[], nn.Module]) -> nn.Module:
 
 
 def load_weights(module: nn.Module, weights: Mapping[str, Tensor], name: str) -> None:
-    """``load_state_dict``, with one sentence for weights of another architecture."""
-    wanted = module.state_dict()
-    missing, extra = sorted(wanted.keys() - weights.keys()), sorted(weights.keys() - wanted.keys())
-    shapes = [key for key in wanted.keys() & weights.keys() if wanted[key].shape != weights[key].shape]
-    faults = [f"lacks {_some(missing)}"] if missing else []
-    faults += [f"has {_some(extra)} besides"] if extra else []
-    faults += [
-        f"has {key} of shape {tuple(weights[key].shape)} instead of {tuple(wanted[key].shape)}"
-        for key in sorted(shapes)[:1]
-    ]
-    kinds = [
-        key
-        for key in wanted.keys() & weights.keys()
-        if wanted[key].dtype.is_floating_point != weights[key].dtype.is_floating_point
-    ]
-    faults += [f"has {key} as {weights[key].dtype} instead of {wanted[key].dtype}" for key in sorted(kinds)[:1]]
+    """``load_state_dict``, with one sentence that names every key of another architecture or that is not finite."""
+    faults = _faults(module.state_dict(), weights)
     if faults:
         raise InputError(f"{name} holds another architecture than {type(module).__name__}: it {'; it '.join(faults)}")
+    broken = sorted(key for key, tensor in weights.items() if not bool(tensor.isfinite().all()))
+    if broken:
+        raise InputError(
+            f"{name} is of no use: {', '.join(broken)} hold{'s' * (len(broken) == 1)} values that are infinite or NaN"
+        )
     module.load_state_dict(weights)
+
+
+def _faults(wanted: Mapping[str, Tensor], weights: Mapping[str, Tensor]) -> list[str]:
+    """In what `weights` differ from a state dict of the architecture that is wanted, every key named."""
+    missing, extra = sorted(wanted.keys() - weights.keys()), sorted(weights.keys() - wanted.keys())
+    faults = [f"lacks {', '.join(missing)}"] if missing else []
+    faults += [f"has {', '.join(extra)} besides"] if extra else []
+    pairs = [(key, weights[key], wanted[key]) for key in sorted(wanted.keys() & weights.keys())]
+    faults += [
+        f"has {key} of shape {tuple(came.shape)} instead of {tuple(want.shape)}"
+        for key, came, want in pairs
+        if came.shape != want.shape
+    ]
+    return faults + [
+        f"has {key} as {came.dtype} instead of {want.dtype}"
+        for key, came, want in pairs
+        if came.dtype.is_floating_point != want.dtype.is_floating_point
+    ]
 
 
 def weights_file(path: Path) -> Path:
@@ -108,7 +117,3 @@ def _names_a_class(value: Any) -> bool:
     if isinstance(value, Mapping):
         return "class_path" in value or any(_names_a_class(entry) for entry in value.values())
     return isinstance(value, list | tuple) and any(_names_a_class(entry) for entry in value)
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

@@ -44,6 +44,13 @@ def _one_by_one(function: Callable[[Weights, Tensor], Tensor], weights: Weights,
     return torch.stack([function(mine, one) for mine, one in zip(own, inputs, strict=True)])
 
 
+def within_transform() -> bool:
+    """Whether a transform of torch.func (vmap, grad and so on) is calling: then no module's state may change."""
+    if torch.compiler.is_compiling():  # which takes any answer of the next line for yes
+        return False
+    return torch._C._functorch.peek_interpreter_stack() is not None
+
+
 def corrupt_one(network: nn.Module, weights: Weights, image: Tensor) -> Tensor:
     """One image (C, H, W) through the network with these parameters and buffers; `each` may call it."""
     with autocasting(image.device.type):

@@ -12,7 +12,7 @@ from ..errors import InputError
 from ..files import write_json
 from ..images import to_unit
 from ..networks.building import CARD, WEIGHTS
-from ..networks.corruption.saved import NetworkCard, load_network, read_network_card
+from ..networks.corruption.saved import NO_WEIGHTS_NEEDED, NetworkCard, file_checksum, load_network, read_network_card
 from .recipe import NETWORK, Recipe, load_recipe, recipe_names
 from .run import Run
 from .train import Prepared
@@ -23,6 +23,8 @@ EXAMPLES = 12  # images in the picture of originals beside reconstructions
 
 def pretraining_recipe(name: str | Path) -> Recipe:
     """The recipe of a network by the network's name, or any recipe that trains a network."""
+    if str(name) in NO_WEIGHTS_NEEDED:
+        raise InputError(f"{name} needs no training: it starts as the identity, and no weights are asked for")
     shipped = f"pretrain/{name}"
     recipe = load_recipe(shipped if shipped in recipe_names() else name)
     if recipe.subject is not NETWORK:
@@ -31,11 +33,13 @@ def pretraining_recipe(name: str | Path) -> Recipe:
 
 
 def complete_card(prepared: Prepared, run: Run) -> NetworkCard:
-    """Measure a finished run's network on the test split, undisturbed, and say so on its card."""
+    """Measure a finished run's network on the test split, undisturbed, and say so on its card, with the checksum of the
+    weights: from now on they are not to change."""
     network = load_network(run.folder).to(prepared.fabric.device)
     card = read_network_card(run.folder / WEIGHTS)
     found = {name: round(value, 4) for name, value in fidelity(network, prepared.measuring("test")).items()}
-    card = replace(card, measured={**found, "test_images": len(prepared.data.test)})
+    measured = {**found, "test_images": len(prepared.data.test)}
+    card = replace(card, measured=measured, checksum=file_checksum(run.folder / WEIGHTS))
     write_json(run.folder / CARD, asdict(card))
     return card
 

@@ -8,10 +8,12 @@ from torch.nn import functional
 
 from ..defences import Outcome
 from ..errors import InputError
+from ..networks.corruption.frame import bordered
 
 
 class SuperResolution:
     """EDSR's: images averaged down by the network's scale and enlarged again by ``upscale``; mean absolute difference.
+    Sides that cannot be divided by the scale repeat their border for it.
 
     EDSR shrinks by bicubic interpolation. Averaging is what a corruption network does to come back to its size, so that
     a network which has learned to undo it leaves an image nearly as it was.
@@ -20,20 +22,19 @@ class SuperResolution:
     methods = ("upscale",)
 
     def __call__(self, model: nn.Module, images: Tensor, labels: Tensor) -> Outcome:
-        scale = int(model.scale)  # type: ignore[arg-type]
-        if min(images.shape[2:]) % scale:
-            raise InputError(f"super-resolution by {scale} needs sides divisible by it; got {tuple(images.shape[2:])}")
-        enlarged = model.upscale(functional.avg_pool2d(images, scale))  # type: ignore[operator]
+        scale, (height, width) = int(model.scale), images.shape[2:]  # type: ignore[arg-type]
+        small = functional.avg_pool2d(bordered(images, -height % scale, -width % scale), scale)
+        enlarged = model.upscale(small)[..., :height, :width]  # type: ignore[operator]
         return Outcome(functional.l1_loss(enlarged.float(), images), _quality(enlarged, images))
 
 
 class Reconstruction:
     """The autoencoder's: mean squared difference to the image itself, through bits that are drawn."""
 
-    methods = ("restore",)
+    methods = ("unbounded",)
 
     def __call__(self, model: nn.Module, images: Tensor, labels: Tensor) -> Outcome:
-        restored = model.restore(images)  # type: ignore[operator]
+        restored = model.unbounded(images)  # type: ignore[operator]
         return Outcome(functional.mse_loss(restored.float(), images), _quality(restored, images))
 
 
@@ -59,7 +60,7 @@ class Inpainting:
     The loss is mean |d| + 0.5 * 0.1 * mean d^2 over all pixels.
     """
 
-    methods = ("restore",)
+    methods = ("unbounded",)
 
     def __init__(self, least: float = 0.02, most: float = 0.35) -> None:
         if not 0 <= least <= most <= 1:
@@ -70,7 +71,7 @@ class Inpainting:
         count, _, height, width = images.shape
         share = self.least + (self.most - self.least) * torch.rand(count, 1, 1, 1, device=images.device)
         kept = torch.rand(count, 1, height, width, device=images.device) >= share
-        restored = model.restore(images * kept).float()  # type: ignore[operator]
+        restored = model.unbounded(images * kept).float()  # type: ignore[operator]
         difference = restored - images
         loss = difference.abs().mean() + 0.5 * 0.1 * difference.square().mean()
         return Outcome(loss, _quality(restored, images))

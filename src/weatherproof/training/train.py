@@ -191,7 +191,12 @@ def _fabric(recipe: Recipe, device: str) -> Fabric:
 
 
 def _open(recipe: Recipe, data_dir: Path | str | None, workers: int) -> Data:
-    return open_data(**asdict(recipe.data), data_dir=data_dir, workers=workers)
+    try:
+        return open_data(**asdict(recipe.data), data_dir=data_dir, workers=workers)
+    except InputError as error:
+        if str(error).startswith("cannot hold out"):  # which key it is that asks for it
+            raise InputError(f"data.holdout: {error}") from error
+        raise
 
 
 def _check_networks(recipe: Recipe, data: Data) -> None:

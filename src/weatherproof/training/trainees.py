@@ -15,6 +15,7 @@ from ..data import Data, Loader
 from ..errors import InputError
 from ..images import to_unit
 from ..measures import psnr, ssim
+from ..measures.similarity import check_window
 from ..networks.classifiers.saved import Card, build, resolve, save_classifier
 from ..networks.corruption.fitness import refuse_misfit
 from ..networks.corruption.saved import NetworkCard, build_network, named_card, save_network
@@ -101,6 +102,7 @@ class NetworkTrainee:
         return build_network(self.spec, "network")
 
     def check(self, module: nn.Module, image: Tensor, together: int) -> None:
+        check_window(image)
         refuse_misfit(module, image)
 
     def measure(self, module: nn.Module, loader: Loader, accuracy: Accuracy) -> dict[str, float]:

@@ -91,9 +91,6 @@ def load_with_card(run_or_file: str | Path, device: torch.device | str = "cpu") 
     load_weights(classifier, tensors, str(weights))
     if note.get("card", _digest(card)) != _digest(card):
         raise InputError(f"{where} was changed after it was written: it does not describe the classifier in {weights}")
-    broken = next((name for name, tensor in tensors.items() if not bool(tensor.isfinite().all())), None)
-    if broken:
-        raise InputError(f"{weights} is of no use: {broken} holds values that are infinite or NaN")
     return classifier.to(device).eval(), card
 
 

@@ -62,6 +62,9 @@ class CAE(CorruptionNetwork):
         """What the decoder's last block gives, (B, width, H/2, W/2), to (B, 3, H, W) in [-1, 1]."""
         return self.d_up_conv_3(self.d_up_conv_2(x))  # type: ignore[no-any-return]
 
+    def forward(self, images: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        return self.framed(images, lambda fitted: self.restore(fitted, generator))
+
     def restore(self, images: Tensor, generator: torch.Generator | None = None) -> Tensor:
         return self.decode(self.binarise(self.encode(images), generator))
 

@@ -49,9 +49,10 @@ class EDSR(CorruptionNetwork):
         self.register_buffer("mean", torch.tensor(mean).view(3, 1, 1), persistent=False)
 
     def upscale(self, images: Tensor) -> Tensor:
-        """(B, 3, H, W) in [0, 1] to (B, 3, scale H, scale W), near [0, 1]."""
-        x = self.features(images)
-        return self.tail(x + self.body(x)) / RANGE + self.mean  # type: ignore[no-any-return]
+        """(B, 1 or 3, H, W) in [0, 1] to (B, 1 or 3, scale H, scale W), near [0, 1]."""
+        x = self.features(self.fitted(images))
+        enlarged = self.tail(x + self.body(x)) / RANGE + self.mean
+        return self.cut_back(enlarged, images, self.scale)
 
     def restore(self, images: Tensor) -> Tensor:
         """`upscale` and the mean over scale x scale pixels."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor, nn
 
@@ -32,8 +34,9 @@ def refuse_values(name: str, output: Tensor) -> None:
     """Refuse what a network called `name` made of ordinary images, where it is not finite or leaves [0, 1]."""
     if output.numel() == 0:
         return
-    if not bool(output.isfinite().all()):
-        raise InputError(f"{name} gives NaN or infinity for ordinary images; it cannot be a corruption network")
     low, high = (float(bound) for bound in torch.aminmax(output))
+    if not math.isfinite(low + high):
+        kind = "NaN" if math.isnan(low) else "infinity"
+        raise InputError(f"{name} gives {kind} for ordinary images; it cannot be a corruption network")
     if low < -SLACK or high > 1 + SLACK:
         raise InputError(f"{name} gives values from {low:.4g} to {high:.4g}; a corruption network stays in [0, 1]")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from importlib import resources
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ...errors import InputError
+from ...errors import InputError, did_you_mean
 from ...files import load_tensors, read_json, save_tensors, write_json
 from ...specs import Spec
 from ..building import (
@@ -26,8 +26,8 @@ from ..building import (
     read_card,
     weights_file,
 )
-from . import NETWORKS
-from .published import read_published
+from . import EDSR, NETWORKS, edsr
+from .published import edsr_scale, read_published
 
 SHIPPED, UNTRAINED = "shipped", "untrained"
 NO_WEIGHTS_NEEDED = ("affine",)  # it starts as the identity
@@ -60,16 +60,15 @@ def corruption_network(name: str, weights: str | Path | None = SHIPPED, **option
 
     `name` is one of `NETWORKS` or the class path of an `nn.Module`. `weights` is ``"shipped"``, None for fresh ones
     (from the global generator), a run of ``weatherproof pretrain``, a .safetensors file of one, or a published file of
-    others (``edsr_baseline_x2.pt`` and its kin, DeepAugment's CAE). `options` are the network's own, as ``scale=4``.
-    The module's attribute `card` is its `NetworkCard`.
+    others (``edsr_baseline_x2.pt`` and its kin, whose keys tell the scale; DeepAugment's CAE). `options` are the
+    network's own, as ``scale=4``. The module's attribute `card` is its `NetworkCard`.
     """
     return from_spec(Spec(name, options), weights)
 
 
 def from_spec(spec: Spec, weights: str | Path | None = SHIPPED) -> nn.Module:
     """`corruption_network` for a network that a recipe names."""
-    module_target(spec, NETWORKS, "corruption network")  # an unknown name before missing weights
-    card, tensors = _find(spec, weights)
+    spec, card, tensors = _find(spec, weights)
     if tensors is None:
         module = build_network(spec)
     else:
@@ -109,7 +108,7 @@ def named_network(entry: str) -> nn.Module:
 
 def named_card(entry: str) -> NetworkCard:
     """The card of what `named_network` gives."""
-    return _find(*_named(entry))[0]
+    return _find(*_named(entry))[1]
 
 
 def _named(entry: str) -> tuple[Spec, str | Path | None]:
@@ -123,7 +122,7 @@ def _named(entry: str) -> tuple[Spec, str | Path | None]:
         return Spec(name), None
     if Path(whose).expanduser().exists():
         return Spec(name), whose
-    there = _find(Spec(name), SHIPPED)[0].weights
+    there = _find(Spec(name), SHIPPED)[1].weights
     if whose != there:
         raise InputError(f"{entry}: there is no file {whose}, and the weights that come along are {there}")
     return Spec(name), SHIPPED
@@ -146,10 +145,11 @@ def shipped_file(name: str) -> Path | None:
     return path if path.is_file() else None
 
 
-def _find(spec: Spec, weights: str | Path | None) -> tuple[NetworkCard, dict[str, Tensor] | None]:
-    """The card, and the tensors to load: None where the network stays as it is built."""
+def _find(spec: Spec, weights: str | Path | None) -> tuple[Spec, NetworkCard, dict[str, Tensor] | None]:
+    """What to build, its card, and the tensors to load: None where the network stays as it is built."""
+    target = _target(spec)
     if weights is None or (weights == SHIPPED and spec.class_path in NO_WEIGHTS_NEEDED):
-        return NetworkCard(spec.mapping(), UNTRAINED if weights is None else "identity"), None
+        return spec, NetworkCard(spec.mapping(), UNTRAINED if weights is None else "identity"), None
     if weights == SHIPPED:
         file = shipped_file(spec.class_path)
         if file is None:
@@ -157,18 +157,34 @@ def _find(spec: Spec, weights: str | Path | None) -> tuple[NetworkCard, dict[str
                 f"no weights are shipped for {spec.class_path}; give weights, or None to leave it untrained "
                 f"(shipped: {', '.join(name for name in NETWORKS if shipped_file(name))})"
             )
-        return _with_card(file)
+        return spec, *_with_card(file)
     path = Path(weights).expanduser()
     if path.is_dir() or path.suffix == ".safetensors":
-        return _with_card(weights_file(path))
-    return NetworkCard(spec.mapping(), "published", origin={"file": path.name}), read_published(path)
+        return spec, *_with_card(weights_file(path))
+    tensors = read_published(path)
+    if target in (edsr, EDSR):
+        scale = edsr_scale(tensors)
+        spec = Spec(spec.class_path, ({"scale": scale} if scale else {}) | spec.init_args)
+    return spec, NetworkCard(spec.mapping(), "published", origin={"file": path.name}), tensors
+
+
+def _target(spec: Spec) -> Callable[..., Any]:
+    """What `spec` builds; an unknown name is told before missing weights."""
+    if "." not in spec.class_path and spec.class_path not in NETWORKS:
+        raise InputError(f"there is no corruption network '{spec.class_path}'{did_you_mean(spec.class_path, NETWORKS)}")
+    return module_target(spec, NETWORKS, "corruption network")
 
 
 def _with_card(file: Path) -> tuple[NetworkCard, dict[str, Tensor]]:
     card = read_network_card(file)
-    if card.checksum and card.checksum != hashlib.sha256(file.read_bytes()).hexdigest():
+    if card.checksum and card.checksum != file_checksum(file):
         raise InputError(f"{file} is not the file that its card speaks of: its checksum does not fit")
     return card, _as_floats(load_tensors(file)[0])
+
+
+def file_checksum(file: Path) -> str:
+    """What a card says of its weights file: SHA-256 of its bytes."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def _as_floats(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

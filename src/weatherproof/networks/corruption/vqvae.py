@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from ..per_example import within_transform
 from .frame import CorruptionNetwork
 
 EPSILON = 1e-5
@@ -26,7 +27,8 @@ class _ResidualStack(nn.Module):
 
 
 class Codebook(nn.Module):
-    """Quantises vectors to the nearest of `codes` entries; the entries follow the data in training mode.
+    """Quantises vectors to the nearest of `codes` entries; the entries follow the data in training mode, though not
+    under vmap and its kin, where every example would have entries of its own.
 
     All state is in buffers: entries N x K, the running sums that they are a quotient of (with and without correction
     for their start at zero, as the reference library keeps them), and the two counters of that correction.
@@ -52,7 +54,7 @@ class Codebook(nn.Module):
             # |v - e|^2 = |v|^2 - 2 v e + |e|^2, of which the first term is the same for all entries
             nearest = (entries.square().sum(dim=0) - 2 * flat @ entries).argmin(dim=1)
             quantised = functional.embedding(nearest, entries.t())
-            if self.training:
+            if self.training and not within_transform():
                 self._follow(flat, nearest)
         shape = (*vectors.shape[:-3], *vectors.shape[-2:], vectors.shape[-3])
         quantised = quantised.reshape(shape).movedim(-1, -3)
@@ -103,9 +105,13 @@ class VQVAE(CorruptionNetwork):
         return self.decoder(code) + 0.5  # type: ignore[no-any-return]
 
     def reconstruct(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """The reconstruction, not held inside [0, 1], and the commitment loss."""
-        quantised, commitment = self.codebook(self.encode(images))
-        return self.decode(quantised), commitment
+        """What `unbounded` gives for images of any size, and the commitment loss."""
+        restored, commitment = self._reconstructed(self.fitted(images))
+        return self.cut_back(restored, images), commitment
 
     def restore(self, images: Tensor) -> Tensor:
-        return self.reconstruct(images)[0]
+        return self._reconstructed(images)[0]
+
+    def _reconstructed(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        quantised, commitment = self.codebook(self.encode(images))
+        return self.decode(quantised), commitment
