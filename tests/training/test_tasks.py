@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from tiny import write_tiny_npz
+from tiny import tiny_recipe, write_tiny_npz
 from torch import Tensor, nn
 
 import weatherproof
@@ -23,8 +23,10 @@ from weatherproof.defences import Outcome
 from weatherproof.errors import InputError
 from weatherproof.files import load_tensors, save_tensors
 from weatherproof.networks.corruption import CAE, EDSR, VQVAE
-from weatherproof.training import Interrupted, Loop, load_recipe, recipe_names
+from weatherproof.training import Interrupted, Loop, Prepared, Run, load_recipe, recipe_names
+from weatherproof.training.recipe import parse_recipe
 from weatherproof.training.tasks import TASKS, Inpainting, Reconstruction, SuperResolution, VectorQuantisation
+from weatherproof.training.watch import Silent
 
 LABELS = torch.zeros(6, dtype=torch.int64)
 
@@ -255,3 +257,24 @@ def test_images_too_small_are_refused_before_a_run_begins(
     assert main(["pretrain", "cae_desk", "--data", "small.npz", "-o", "run", "--device", "cpu"]) == 2
     assert capsys.readouterr().err == "weatherproof: SSIM needs images of at least 11x11; got 8x8\n"
     assert not Path("run").exists()
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_a_task_runs_in_the_precision_that_its_recipe_asks_for(tmp_path: Path, precision: str) -> None:
+    """Tasks call a network's own methods, to which Fabric gives no precision on one device."""
+    seen: list[bool] = []
+
+    class Watching(Reconstruction):
+        def __call__(self, model: nn.Module, images: Tensor, labels: Tensor) -> Outcome:
+            seen.append(torch.is_autocast_enabled("cpu"))
+            return super().__call__(model, images, labels)
+
+    content = tiny_recipe(write_tiny_npz(tmp_path / "tiny.npz"), epochs=1, precision=precision)
+    del content["classifier"]
+    plan = parse_recipe("tiny", {**content, "network": "unet_desk", "task": "reconstruction"})
+    prepared = Prepared(plan, device="cpu", workers=0)
+    Loop(
+        prepared.fabric, prepared.module, Watching(), prepared.pipeline, prepared.loader, plan.training, 0,
+        Run(tmp_path / "run"), {}, lambda module: {}, lambda module: None, Silent(),
+    ).train()  # fmt: skip
+    assert set(seen) == {precision == "bf16"}

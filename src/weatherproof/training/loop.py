@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -66,8 +67,11 @@ class Loop:
         stepped: Any = torch.compile(self.model) if settings.compile else self.model
         optimizer = settings.build_optimizer(model.parameters())
         self.module, self.optimizer = fabric.setup(stepped, optimizer)  # the module as a step calls it
-        for method in methods_of(objective, model):
+        methods = methods_of(objective, model)
+        for method in methods:
             self.module.mark_forward_method(method)
+        # On one device Fabric gives its precision to the forward pass alone, and not to methods that are marked.
+        self.precision = fabric.autocast if methods else nullcontext
         self.average = _average(self.model, settings.ema)
         self.position = Position()
         self.steps = len(loader)
@@ -119,7 +123,8 @@ class Loop:
         parts = self.settings.accumulate
         for part_images, part_labels in zip(images.chunk(parts), batch.labels.chunk(parts), strict=True):
             share = len(part_images) / len(images)
-            outcome = self.objective(self.module, part_images, part_labels)
+            with self.precision():
+                outcome = self.objective(self.module, part_images, part_labels)
             self.fabric.backward(outcome.loss * share)
             self._losses.append(outcome.loss.detach())
             self._add({"loss": outcome.loss.detach(), **outcome.metrics}, share)
