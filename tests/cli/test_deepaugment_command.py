@@ -155,7 +155,7 @@ def test_other_weights_are_another_make(cli: Cli, npz: Path) -> None:
 
 
 @pytest.mark.parametrize(("arguments", "sentence"), [
-    (["--network", "edsr_dsk"], "there is no 'edsr_dsk'; did you mean 'edsr_desk'?"),
+    (["--network", "edsr_dsk"], "there is no corruption network 'edsr_dsk'; did you mean 'edsr_desk'?"),
     (["--network", "edsr_desk,edsr_desk"], "one or more of different names; got edsr_desk, edsr_desk"),
     (["--network", ","], "got none"),
     (["--jobs", 0], "at least 1 process is needed; got 0"),

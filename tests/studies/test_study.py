@@ -287,7 +287,7 @@ def test_weights_of_networks_count_among_what_a_cell_is_made_of() -> None:
     file = Path(weatherproof.__file__).parent / "networks" / "corruption" / "weights" / "edsr_desk.safetensors"
     checksum = hashlib.sha256(file.read_bytes()).hexdigest()
     found = training_inputs(weatherproof.load_recipe("cifar10-desk/ada-edsr"))["networks"]
-    assert set(found) == {"edsr_desk"} and checksum.startswith(found["edsr_desk"])
+    assert set(found) == {"edsr_desk@ours-cifar10"} and checksum.startswith(found["edsr_desk@ours-cifar10"])
     assert training_inputs(weatherproof.load_recipe("cifar10-desk/nominal"))["networks"] == {}
 
 
@@ -296,7 +296,7 @@ def test_other_weights_of_a_network_make_a_cell_again(cli: Cli, tmp_path: Path) 
     assert cli(file, "--rows", "plain", "--seeds", 0)[0] == 0
     path = tmp_path / "results" / "bars" / "plain" / "seed-0" / "record.json"
     content = json.loads(path.read_text())
-    content["training"]["inputs"]["networks"] = {"edsr_desk": "0123"}
+    content["training"]["inputs"]["networks"] = {"edsr_desk@ours-cifar10": "0123"}
     path.write_text(json.dumps(content))
     err = cli(file, "--rows", "plain", "--seeds", 0)[2]
     assert "made again, since it was made with networks.edsr_desk: 0123 -> None" in err
