@@ -12,13 +12,14 @@ from torch import nn
 
 from . import __version__, training
 from .augment import processed_sets
-from .corruptions import SCALES, SEVERITIES, frost_in_use, scale_for
-from .data import ArrayImages, Data, ImageSet, Loader, default_workers, open_data, stratified
+from .corruptions import SCALES, SEVERITIES
+from .data import ArrayImages, Data, ImageSet, Loader, default_workers, open_data, open_split, stratified
 from .devices import pick_device
 from .errors import InputError, did_you_mean
 from .evaluation import Result, accuracy, run_suite
-from .evaluation.corrupted_sets import Plan, write_corrupted
+from .evaluation.corrupted_sets import Plan, plan_for, write_corrupted
 from .evaluation.corruptions import known_corruptions, known_severities
+from .evaluation.official import refuse_other_images
 from .images import ImagesLike, as_labels, as_pixels
 from .networks.classifiers.saved import Card, load_with_card
 from .networks.corruption.saved import NetworkCard
@@ -180,7 +181,9 @@ def evaluate_on(
     check_classes(card, data)
     if data.channels != card.channels:
         raise InputError(f"the classifier takes {card.channels} channel(s), but {data.name} has {data.channels}")
-    image_set = data.split(split)
+    image_set = _measured(data, split, data_dir)
+    if options.get("folder"):
+        refuse_other_images(Path(options["folder"]), image_set)
     if limit is not None:
         if limit < 1:
             raise InputError(f"a limit is at least 1 image; got {limit}")
@@ -194,11 +197,18 @@ def evaluate_on(
     return run_suite(suite, classifier, loader, {**protocol, "weatherproof": __version__}, options)
 
 
+def _measured(data: Data, split: str, data_dir: str | Path | None) -> ImageSet:
+    if split != "all":
+        return data.split(split)
+    # As it is on disk, whatever the classifier's recipe set aside.
+    return open_split(data.name, split, data_dir, size=data.size, channels=data.channels).images
+
+
 def corrupt_data(
     source: str,
     out: str | Path,
     *,
-    split: str = "test",
+    split: str | None = None,
     data_dir: str | Path | None = None,
     size: int | None = None,
     corruptions: Sequence[str] = ("all",),
@@ -208,19 +218,22 @@ def corrupt_data(
     seed: int = 0,
     jobs: int = 1,
     progress: Callable[[int, int], None] | None = None,
+    tell: Callable[[str], None] = lambda words: None,
 ) -> Plan:
-    """Write a corrupted version of a data set, as ``weatherproof corrupt`` does; returns what was written."""
+    """Write a corrupted version of a data set, as ``weatherproof corrupt`` does; returns what was written.
+
+    `split` defaults to test, or to all where the set has no test split of its own. `tell` is told, before anything is
+    written, which images are meant, of what size, and what is left out.
+    """
     names, chosen = known_corruptions(corruptions), known_severities(severities)
     if jobs < 1:
         raise InputError(f"at least 1 process is needed; got {jobs}")
     if scale not in (*SCALES, "auto"):
         raise InputError(f"there is no scale '{scale}'{did_you_mean(scale, (*SCALES, 'auto'))}")
-    data = open_data(source, data_dir, size=size)
-    images = data.split(split)
-    used = scale_for(data.size, data.size) if scale == "auto" else scale
-    frost = frost_in_use(frost) if "frost" in names else "none"
-    plan = Plan(source, split, len(images), names, chosen, used, seed, frost, __version__)
-    write_corrupted(images, data.size, Path(out).expanduser(), plan, jobs, progress)
+    part = open_split(source, split, data_dir, size=size)
+    plan = plan_for(part, names, chosen, scale, seed, frost)
+    words = part.words("resized and cropped to")
+    write_corrupted(part.images, Path(out).expanduser(), plan, jobs, progress, lambda: tell(words))
     return plan
 
 
@@ -235,19 +248,18 @@ def deepaugment_data(
     seed: int = 0,
     jobs: int = 1,
     progress: Callable[[int, int], None] | None = None,
+    tell: Callable[[str], None] = lambda words: None,
 ) -> processed_sets.Plan:
     """Write copies of a data set that DeepAugment has processed, one for each network, as ``weatherproof deepaugment``
-    does; returns what was written. `data.copies` of a recipe names them."""
+    does; returns what was written. `data.copies` of a recipe names them. `tell` is as for `corrupt_data`."""
     if jobs < 1:
         raise InputError(f"at least 1 process is needed; got {jobs}")
     maker = processed_sets.Processing(networks, seed)
-    weights = maker.weights()
-    data = open_data(source, data_dir, size=size)
-    images = data.split(split)
-    plan = processed_sets.Plan(
-        "deepaugment", source, split, len(images), data.size, tuple(networks), weights, seed, __version__
-    )
-    processed_sets.write_processed(images, data.size, Path(out).expanduser(), plan, maker, jobs, progress)
+    maker.weights()  # a network that is not there is named before data are opened
+    part = open_split(source, split, data_dir, size=size)
+    plan = processed_sets.plan_for(part, maker)
+    words, folder = part.words("the shorter side brought to"), Path(out).expanduser()
+    processed_sets.write_processed(part.images, folder, plan, maker, jobs, progress, lambda: tell(words))
     return plan
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import torch
 from torch import Tensor
@@ -33,6 +34,13 @@ def write_atomically(path: Path, content: bytes | str) -> None:
     finally:
         with suppress(OSError):  # a folder that is not there, a name that is too long: the error above says it
             partial.unlink(missing_ok=True)
+
+
+def sweep(folder: Path) -> None:
+    """Remove what writers left below a folder when they were killed; nobody may be writing there."""
+    for torn in list(folder.rglob(".*.partial")):
+        if re.fullmatch(r"\..+\.\d+\.partial", torn.name):
+            torn.unlink(missing_ok=True)
 
 
 def append_line(path: Path, line: str) -> None:
@@ -63,23 +71,42 @@ def read_json(path: Path) -> Any:
 
 
 @contextmanager
-def locked(path: Path, wait: bool = False) -> Iterator[None]:
+def locked(path: Path, wait: bool = False, fleeting: bool = False) -> Iterator[None]:
     """Hold the lock file `path`; when another process holds it, wait for it or be an `InputError`.
 
-    The lock goes when its holder ends, however that happens. Where there are no such locks (Windows) nothing is held.
+    The lock goes when its holder ends, however that happens; with `fleeting` the file goes too. Where there are no such
+    locks (Windows) nothing is held.
     """
     try:
-        import fcntl
+        import fcntl  # noqa: F401 (asks whether it is there)
     except ImportError:
         yield
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("ab") as file:
+    with _held(path, wait):
+        try:
+            yield
+        finally:
+            if fleeting:
+                path.unlink(missing_ok=True)
+
+
+def _held(path: Path, wait: bool) -> IO[bytes]:
+    """The lock file, open and locked."""
+    import fcntl
+
+    while True:
+        file = path.open("ab")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            if os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                return file
         except BlockingIOError as error:
+            file.close()
             raise InputError(f"another process is at work in {path.parent}; wait for it, or end it") from error
-        yield
+        except FileNotFoundError:
+            pass
+        file.close()  # its last holder removed it between our two steps: what we hold is no longer the lock
 
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], note: Mapping[str, str] | None = None) -> None:

@@ -413,6 +413,30 @@ def test_a_corrupted_set_is_written_whatever_the_order_of_names_and_read_back(cl
     assert made.hits == read.hits and read.protocol["corrupted"] == "tiny-C"
 
 
+@pytest.mark.parametrize(
+    ("command", "brought"),
+    [
+        (["corrupt", "--corruptions", "fog", "--severities", "1"], "split test, resized and cropped to"),
+        (["deepaugment", "--network", "affine", "--split", "test"], "split test, the shorter side brought to"),
+    ],
+)
+def test_what_is_going_to_be_written_is_said(command: list[str], brought: str, cli: Cli, tmp_path: Path) -> None:
+    source = image_folder(tmp_path / "photos", classes=2, count=1, side=60)
+    name, *options = command
+    code, out, _ = cli(name, source, "out", *options)
+    assert code == 0 and f"2 images of {source}, {brought} 224x224 pixels; left out: 2 of split train" in out
+    assert cli(name, source, "out", *options, "--quiet") == (0, "", "")
+    code, _, err = cli(name, source, "out", *options, "--size", 64)
+    assert code == 2 and "(size: 224 there, 64 wanted)" in err
+
+
+def test_an_npz_with_test_images_alone_is_corrupted(cli: Cli) -> None:
+    images, labels = tiny_images(12, 0)
+    np.savez("only.npz", x_test=images, y_test=labels)
+    code, out, _ = cli("corrupt", "only.npz", "out", "--corruptions", "fog", "--severities", "1")
+    assert code == 0 and out.startswith("12 images of only.npz, split test, of 16x16 pixels\n12 images in out;")
+
+
 @pytest.mark.slow
 def test_demo_shows_both_results_goes_on_and_shows_them_again(cli: Cli) -> None:
     code, out, _ = cli("demo", "--epochs", 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -10,11 +11,16 @@ import pytest
 from numbered import MakeFolder
 from PIL import Image
 
-from weatherproof.data import FileImages, ImageSet, Loader, open_data
-from weatherproof.data.folder import STANDARD, common_size, read_folder
+from weatherproof.data import FileImages, ImageSet, Loader, folder, open_data
+from weatherproof.data.folder import STANDARD, common_size
+from weatherproof.data.splits import for_training
 from weatherproof.errors import InputError
 
 CLASSES = {"ant": 10, "bee": 5, "cat": 15}
+
+
+def read_folder(root: Path, channels: int) -> tuple[ImageSet, ImageSet | None, ImageSet]:
+    return for_training(folder.read_folder(root, channels), str(root))
 
 
 def numbers(images: ImageSet | None) -> list[int]:
@@ -104,9 +110,10 @@ def only_one_class(root: Path) -> None:
 
 def only_tests(root: Path) -> None:
     for place in ("test", "val"):
-        (root / place).mkdir()
-    (root / "ant").rename(root / "test" / "ant")
-    (root / "bee").rename(root / "val" / "bee")
+        for name in ("ant", "bee"):
+            shutil.copytree(root / name, root / place / name)
+    for name in ("ant", "bee"):
+        shutil.rmtree(root / name)
 
 
 def another_class(root: Path) -> None:
@@ -134,7 +141,7 @@ def flat(root: Path) -> None:
     [
         (empty_class, "class folder {root}/bee holds no images (.bmp, .gif,"),
         (only_one_class, "{root} has 1 class folders; a classifier needs at least 2, one per class"),
-        (only_tests, "{root} has val and test but no folder train"),
+        (only_tests, "{root} has validation and test images but none to train on"),
         (another_class, "{root}: test and train differ in their classes: test lacks cow and has dog besides"),
         (one_image, "{root}: class 'bee' has 1 image(s); it needs at least 2, one to train on and one to test on"),
         (flat, "{root}/train has 0 class folders"),

@@ -12,9 +12,13 @@ import pytest
 from numbered import numbered_image
 from PIL import Image
 
-from weatherproof.data import Loader, open_data
-from weatherproof.data.hub import read_hub
+from weatherproof.data import ImageSet, Loader, hub, open_data
+from weatherproof.data.splits import for_training
 from weatherproof.errors import InputError
+
+
+def read_hub(name: str, data_dir: Path | None, channels: int) -> tuple[ImageSet, ImageSet | None, ImageSet]:
+    return for_training(hub.read_hub(name, data_dir, channels), f"hf:{name}")
 
 
 def test_without_the_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,7 +145,7 @@ def test_how_the_library_is_asked(monkeypatch: pytest.MonkeyPatch, name: str, as
 @pytest.mark.parametrize(
     ("splits", "sentence"),
     [
-        ({"test": Rows(0, [0])}, "hf:mine has the splits test; wanted one called train"),
+        ({"test": Rows(0, [0])}, "hf:mine has test images but none to train on"),
         ({"train": Rows(0, [0], text=object())}, "hf:mine has the columns {'text': 'object'}; wanted one of images"),
         (
             {"train": Rows(0, [0], picture=Picture())},

@@ -10,9 +10,13 @@ import pytest
 import torch
 from numbered import MakeNpz, numbered_image
 
-from weatherproof.data import ArrayImages, ImageSet, open_data
-from weatherproof.data.npz import read_npz
+from weatherproof.data import ArrayImages, ImageSet, npz, open_data
+from weatherproof.data.splits import for_training
 from weatherproof.errors import InputError
+
+
+def read_npz(file: Path) -> tuple[ImageSet, ImageSet | None, ImageSet]:
+    return for_training(npz.read_npz(file), str(file))
 
 
 def numbers(images: ImageSet | None) -> list[int]:
@@ -97,7 +101,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "no labels": ({"y_train": None}, "has x_train but no y_train; wanted x_train, y_train,"),
     "no test labels": ({"y_test": None}, "has x_test but no y_test"),
-    "no training images": ({"x_train": None}, "holds y_train, x_test, y_test; wanted x_train"),
+    "no training images": ({"x_train": None}, "has test images but none to train on"),
     "nothing": (dict.fromkeys(("x_train", "y_train", "x_test", "y_test")), "holds nothing; wanted x_train"),
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 
 import weatherproof
 from weatherproof import InputError, Result, compare
+from weatherproof.api import corrupt_data
 from weatherproof.measures import paired_bootstrap
 
 LABELS = np.arange(60) % 3
@@ -69,6 +71,43 @@ def test_what_a_classifier_was_trained_against_is_no_difference_of_protocol() ->
     a, b = measured(Brightest()), measured(Worse())
     against = replace(b, protocol={**b.protocol, "trained_against": ["edsr_desk (ours-cifar10 at 32 px)"]})
     assert compare(a, against) == compare(a, b)
+
+
+def test_data_are_the_same_by_what_they_are() -> None:
+    a, b = measured(Brightest()), measured(Worse())
+    proof = a.protocol["fingerprint"]
+    assert proof == b.protocol["fingerprint"]
+
+    def called(data: str, fingerprint: str | None) -> Result:
+        rest = {key: value for key, value in b.protocol.items() if key != "fingerprint"}
+        return replace(b, protocol={**rest, "data": data} | ({"fingerprint": fingerprint} if fingerprint else {}))
+
+    ours = replace(a, protocol={**a.protocol, "data": "c.npz"})
+    for same in (called("./c.npz", proof), called("c.npz", proof), called("c.npz", None)):
+        assert compare(ours, same) == compare(a, b)
+    for other in (called("./c.npz", None), called("c.npz", "0123456789abcdef")):
+        with pytest.raises(InputError, match="they differ in data"):
+            compare(ours, other)
+
+
+def test_other_images_of_the_same_labels_are_refused() -> None:
+    b = weatherproof.evaluate(
+        Brightest(), bars(LABELS, 12) ^ 1, LABELS, suite="corruptions", corruptions=["contrast"], severities=[1]
+    )
+    with pytest.raises(InputError, match="they differ in data"):
+        compare(measured(Brightest(), corruptions=["contrast"], severities=[1]), b)
+
+
+def test_a_corrupted_set_may_be_named_by_any_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.savez("c.npz", x_test=bars(LABELS, 12), y_test=LABELS)
+    corrupt_data("c.npz", "c-C", corruptions=["contrast", "spatter"], severities=[1, 3])
+    corrupt_data("c.npz", "other-C", corruptions=["contrast", "spatter"], severities=[1, 3])
+    a = measured(Brightest(), folder=Path("c-C"))
+    for folder in (Path("./c-C"), tmp_path / "c-C", Path("other-C")):
+        assert len(compare(a, measured(Worse(), folder=folder))) == 4
+    with pytest.raises(InputError, match="they differ in corrupted"):
+        compare(a, measured(Worse()))
 
 
 def test_results_without_hits_are_refused() -> None:

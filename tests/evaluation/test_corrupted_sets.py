@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,9 +20,10 @@ from test_evaluate import Brightest, bars
 
 import weatherproof
 from weatherproof import InputError, corrupt
-from weatherproof.api import corrupt_data
+from weatherproof.api import corrupt_data, evaluate_on
 from weatherproof.data import open_data
 from weatherproof.evaluation import corrupted_sets
+from weatherproof.networks.classifiers.saved import Card, save_classifier
 
 LABELS = np.arange(12) % 3
 
@@ -147,11 +149,34 @@ def _wait_for_workers_to_end(group: int) -> None:
 def test_sets_of_another_make_are_not_mixed(npz: Path, tmp_path: Path) -> None:
     corrupt_data(str(npz), tmp_path / "out", corruptions=["fog"], severities=[1])
     before = contents(tmp_path / "out")
-    for changed in ({"severities": [1, 2]}, {"corruptions": ["snow"]}, {"seed": 1}, {"scale": "imagenet"}):
+    for changed in ({"severities": [1, 2]}, {"seed": 1}, {"scale": "imagenet"}):
         options = {"corruptions": ["fog"], "severities": [1], **changed}
         with pytest.raises(InputError, match="another make"):
             corrupt_data(str(npz), tmp_path / "out", **options)  # type: ignore[arg-type]
     assert contents(tmp_path / "out") == before
+
+
+def test_a_set_of_all_images_is_measured_on_all_images(tmp_path: Path) -> None:
+    """By number alone, those of the fifth that is for testing would be others."""
+    np.savez(tmp_path / "flat.npz", images=np.concatenate([bars(LABELS, 12)] * 5), labels=np.tile(LABELS, 5))
+    data, out = str(tmp_path / "flat.npz"), tmp_path / "out"
+    plan = corrupt_data(data, out, corruptions=["fog"], severities=[1])
+    assert (plan.split, plan.images, len(np.load(out / "fog.npy"))) == ("all", 60, 60)
+    save_classifier(tmp_path / "model", {}, Card({"class_path": "test_evaluate.Brightest"}, ("0", "1", "2"), 3, 12))
+    options: dict[str, Any] = {"corruptions": ["fog"], "severities": [1], "folder": out, "device": "cpu"}
+    result = evaluate_on(tmp_path / "model", data, "corruptions", split="all", limit=30, **options)
+    assert (result.protocol["split"], result.protocol["images"]) == ("all", 30)
+    with pytest.raises(InputError, match=r"out was not made from these images, but from split all of its set"):
+        evaluate_on(tmp_path / "model", data, "corruptions", **options)
+    corrupt_data(data, tmp_path / "tests", split="test", corruptions=["fog"], severities=[1])
+    evaluate_on(tmp_path / "model", data, "corruptions", **{**options, "folder": tmp_path / "tests"})
+
+
+def test_a_setting_of_frost_is_no_matter_where_there_is_none(npz: Path, tmp_path: Path) -> None:
+    corrupt_data(str(npz), tmp_path / "out", corruptions=["fog"], frost="procedural")
+    chosen = {"corruptions": ["fog"], "folder": tmp_path / "out", "frost": "procedural"}
+    protocol = weatherproof.evaluate(Brightest(), bars(LABELS, 12), LABELS, suite="corruptions", **chosen).protocol
+    assert "frost" not in protocol
 
 
 def test_a_folder_with_something_else_in_it_is_left_alone(npz: Path, tmp_path: Path) -> None:

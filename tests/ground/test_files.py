@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +17,16 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from weatherproof.errors import InputError
-from weatherproof.files import append_line, load_tensors, read_json, save_tensors, write_atomically, write_json
+from weatherproof.files import (
+    append_line,
+    load_tensors,
+    locked,
+    read_json,
+    save_tensors,
+    sweep,
+    write_atomically,
+    write_json,
+)
 
 FULL_DISK = """
 import json, resource, signal, sys
@@ -267,3 +278,42 @@ def test_what_is_not_safetensors(tmp_path: Path, write: Callable[[Path], object]
 def test_no_tensors_file(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"there is no file .*missing"):
         load_tensors(tmp_path / "missing")
+
+
+def test_a_lock_is_held_once_and_leaves_no_file_where_that_is_asked(tmp_path: Path) -> None:
+    lock = tmp_path / "set" / ".lock"
+    for fleeting in (False, True):
+        refused = pytest.raises(InputError, match=r"another process is at work in .*set;")
+        with locked(lock, fleeting=fleeting), refused, locked(lock):
+            raise AssertionError("held twice")
+        assert lock.exists() is not fleeting
+
+
+def test_who_waited_for_a_lock_that_went_with_its_file_holds_the_new_one(tmp_path: Path) -> None:
+    """And not the removed one, beside which a third could make another."""
+    waiting, had = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        waiting.set()
+        with locked(tmp_path / ".lock", wait=True, fleeting=True):
+            with pytest.raises(InputError, match="another process"), locked(tmp_path / ".lock"):
+                raise AssertionError("held twice")
+            had.set()
+
+    thread = threading.Thread(target=wait)
+    with locked(tmp_path / ".lock", fleeting=True):
+        thread.start()
+        waiting.wait()
+        time.sleep(0.2)  # until it waits for the file that is about to go
+        assert not had.is_set()
+    thread.join(30)
+    assert had.is_set() and list(tmp_path.iterdir()) == []
+
+
+def test_sweeping_takes_what_writers_left_and_nothing_else(tmp_path: Path) -> None:
+    kept = [".fog.npy.partial", ".done.partial", "a.1.partial", ".hidden", "file.partial"]
+    (tmp_path / "deep").mkdir()
+    for name in [*kept, ".a.json.17.partial", "deep/.im025.JPEG.10024.partial"]:
+        (tmp_path / name).write_text("")
+    sweep(tmp_path)
+    assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == sorted(kept)

@@ -296,7 +296,7 @@ def test_other_weights_of_a_network_make_a_cell_again(cli: Cli, tmp_path: Path) 
     assert cli(file, "--rows", "plain", "--seeds", 0)[0] == 0
     path = tmp_path / "results" / "bars" / "plain" / "seed-0" / "record.json"
     content = json.loads(path.read_text())
-    content["training"]["inputs"]["networks"] = {"edsr_desk@ours-cifar10": "0123"}
+    content["training"]["inputs"]["networks"] = {"edsr_desk": "0123"}
     path.write_text(json.dumps(content))
     err = cli(file, "--rows", "plain", "--seeds", 0)[2]
     assert "made again, since it was made with networks.edsr_desk: 0123 -> None" in err

@@ -5,8 +5,8 @@
 
 Data in memory become NETWORK.npy and labels.npy, image folders a tree of JPEGs in NETWORK/. A recipe trains on them
 with data.copies: [cifar10-deepaugment/edsr.npy, cifar10-deepaugment/cae.npy], where each image is drawn in one of its
-three versions, equally likely. An interrupted call goes on where it was; the bytes are the same for any number of
---jobs, each of which computes on one thread.
+three versions, equally likely. An interrupted call goes on where it was, and copies are added by asking for more of
+them; the bytes are the same for any number of --jobs, each of which computes on one thread.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--network", type=words, metavar="NAMES", default=["edsr", "cae"],
         help="with commas: what weatherproof networks lists, or runs or files of trained ones (default edsr,cae)",
     )  # fmt: skip
-    parser.add_argument("--split", default="train", help="train (default), validation or test")
-    parser.add_argument("--size", type=int, help="what the shorter side of images of a folder is brought to")
+    parser.add_argument("--split", default="train", help="train (default), validation, test or all")
+    parser.add_argument("--size", type=int, help="what the shorter side of images of a folder is brought "
+                        "to; default: their own if all share a small square one, else 224")  # fmt: skip
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of everything that is drawn (default 0)")
     parser.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
     add_data_options(parser)
@@ -34,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(parser: argparse.ArgumentParser, arguments: list[str]) -> int:
     known = parser.parse_args(arguments)
     from ..api import deepaugment_data
-    from .show import console, progress
+    from .show import console, progress, teller
 
     with progress("processing", known.quiet) as report:
         plan = deepaugment_data(
@@ -47,6 +48,7 @@ def run(parser: argparse.ArgumentParser, arguments: list[str]) -> int:
             seed=known.seed,
             jobs=known.jobs,
             progress=report,
+            tell=teller(known.quiet),
         )
     if not known.quiet:
         count = plan.images * len(plan.networks)

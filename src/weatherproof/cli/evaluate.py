@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", metavar="SOURCE", help="photos10, cifar10, cifar100, imagenet, a folder, a .npz "
                         "file or hf:NAME; default: what the classifier was trained on")  # fmt: skip
     parser.add_argument("--suite", default="clean", help="what to measure: clean (default) or corruptions")
-    parser.add_argument("--split", default="test", help="train, validation or test (default)")
+    parser.add_argument("--split", default="test", help="train, validation, test (default) or all")
     parser.add_argument("--limit", type=int, metavar="N", help="measure on N images only, every class in proportion")
     parser.add_argument("--seed", type=int, default=0, help="which images --limit takes")
     parser.add_argument("--batch-size", type=int, default=250)

@@ -55,6 +55,11 @@ def result_view(result: Result) -> RenderableType:
     return Group(table, replace(result, metrics=headline).table())
 
 
+def teller(quiet: bool) -> Callable[[str], None]:
+    """A function to be told what is going to be done."""
+    return (lambda words: None) if quiet else lambda words: console().print(words, markup=False, soft_wrap=True)
+
+
 @contextmanager
 def progress(title: str, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
     """Gives a function to be told (done, total): a bar with the time to go, where there is a terminal to draw it on."""

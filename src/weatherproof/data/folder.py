@@ -8,7 +8,6 @@ import torch
 
 from ..errors import InputError
 from .image_sets import FileImages, ImageSet, open_file
-from .splits import divide
 
 EXTENSIONS = {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm"}
 SPLIT_NAMES = {"train": ("train", "training"), "validation": ("val", "valid", "validation"), "test": ("test",)}
@@ -16,31 +15,20 @@ LARGEST_NATIVE = 256  # images of one common size up to this are used as they ar
 STANDARD = 224
 
 
-def read_folder(root: Path, channels: int) -> tuple[ImageSet, ImageSet | None, ImageSet]:
-    """Train, validation (if the folder has one besides a test split) and test.
-
-    Without a test split, the validation split is the test split; without either, a fifth of the images, stratified by
-    class is.
-    """
+def read_folder(root: Path, channels: int) -> dict[str, ImageSet]:
+    """The splits that the folder has, train first; or `all`, where it has none."""
     if not root.is_dir():
         raise InputError(f"there is no folder {root}")
-    found = {split: _split_folder(root, names) for split, names in SPLIT_NAMES.items()}
-    if found["train"] is None:
-        others = [folder.name for folder in found.values() if folder]
-        if others and {entry.name for entry in root.iterdir() if entry.is_dir()} <= set(others):
-            raise InputError(f"{root} has {' and '.join(others)} but no folder train")
-        whole = read_split(root, channels)
-        train, test = divide(whole, str(root))
-        return train, None, test
-    train = read_split(found["train"], channels)
-    rest = {name: read_split(folder, channels) for name, folder in found.items() if folder and name != "train"}
-    for name, other in rest.items():
-        _check_same_classes(train, other, f"{root}: {name}")
-    if not rest:
-        train, test = divide(train, str(root))
-        return train, None, test
-    test = rest.get("test") or rest["validation"]
-    return train, rest.get("validation") if "test" in rest else None, test
+    places = {split: _split_folder(root, names) for split, names in SPLIT_NAMES.items()}
+    folders = {split: folder for split, folder in places.items() if folder}
+    entries = {entry for entry in root.iterdir() if entry.is_dir()}
+    if "train" not in folders and not (folders and entries <= set(folders.values())):
+        return {"all": read_split(root, channels)}  # a class may be called like a split
+    sets = {split: read_split(folder, channels) for split, folder in folders.items()}
+    first, *others = sets
+    for other in others:
+        _check_same_classes(sets[first], sets[other], f"{root}: {other} and {first}", other)
+    return sets
 
 
 def common_size(images: FileImages) -> int:
@@ -78,9 +66,9 @@ def is_image(path: Path) -> bool:
     return path.suffix.lower() in EXTENSIONS and not path.name.startswith(".")  # ._x.jpg is a Mac's note on x.jpg
 
 
-def _check_same_classes(train: ImageSet, other: ImageSet, name: str) -> None:
-    missing, extra = set(train.classes) - set(other.classes), set(other.classes) - set(train.classes)
+def _check_same_classes(first: ImageSet, other: ImageSet, names: str, name: str) -> None:
+    missing, extra = set(first.classes) - set(other.classes), set(other.classes) - set(first.classes)
     if missing or extra:
         parts = [f"lacks {', '.join(sorted(missing)[:5])}"] if missing else []
         parts += [f"has {', '.join(sorted(extra)[:5])} besides"] if extra else []
-        raise InputError(f"{name} and train differ in their classes: {name.rpartition(' ')[2]} {' and '.join(parts)}")
+        raise InputError(f"{names} differ in their classes: {name} {' and '.join(parts)}")

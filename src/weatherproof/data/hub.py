@@ -10,22 +10,18 @@ from PIL import Image
 
 from ..errors import InputError
 from .image_sets import FileImages, ImageSet
-from .splits import divide
 
 SPLITS = {"train": ("train",), "validation": ("validation", "val", "valid"), "test": ("test",)}
 
 
-def read_hub(name: str, data_dir: Path | None, channels: int) -> tuple[ImageSet, ImageSet | None, ImageSet]:
-    """Train, validation (if the set has one) and test, as `read_folder` gives them."""
+def read_hub(name: str, data_dir: Path | None, channels: int) -> dict[str, ImageSet]:
+    """The splits that the set has, as `read_folder` gives them."""
     splits = _load(name, data_dir)
     found = {split: next((splits[n] for n in names if n in splits), None) for split, names in SPLITS.items()}
-    if found["train"] is None:
-        raise InputError(f"hf:{name} has the splits {', '.join(splits)}; wanted one called train")
     sets = {split: _image_set(name, part, channels) for split, part in found.items() if part is not None}
-    train, validation, test = sets["train"], sets.get("validation"), sets.get("test")
-    if test is None and validation is None:
-        train, test = divide(train, f"hf:{name}")
-    return train, validation if test is not None else None, test or validation  # type: ignore[return-value]
+    if not sets:
+        raise InputError(f"hf:{name} has the splits {', '.join(splits)}; wanted one called train or test")
+    return sets
 
 
 def _load(name: str, data_dir: Path | None) -> dict[str, Any]:
@@ -58,6 +54,7 @@ class _Opener:
 
     def __init__(self, part: Any, column: str) -> None:
         self.part, self.column = part, column
+        self.fingerprint = str(getattr(part, "_fingerprint", ""))  # the library's own, of all that is in it
 
     def __call__(self, row: Any) -> Image.Image:
         try:

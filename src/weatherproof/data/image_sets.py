@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -49,27 +49,27 @@ class ArrayImages:
 
 
 class FileImages:
-    """Images that are opened when they are needed, in workers: from files, or from anything that `open_image` opens."""
+    """Images that are opened when they are needed, in workers: from files, or from anything that `opener` opens."""
 
     def __init__(
         self,
         items: Sequence[object],
         channels: int,
-        open_image: Callable[[object], Image.Image] | None = None,
+        opener: Callable[[object], Image.Image] | None = None,
     ) -> None:
         self.items = items
         self.channels = channels
-        self._open = open_image or open_file
+        self.opener = opener or open_file
 
     def __len__(self) -> int:
         return len(self.items)
 
     def take(self, indices: Sequence[int]) -> FileImages:
-        return FileImages([self.items[i] for i in indices], self.channels, self._open)
+        return FileImages([self.items[i] for i in indices], self.channels, self.opener)
 
     def open(self, index: int) -> Image.Image:
         """The image at full size, as RGB or as grey."""
-        image = self._open(self.items[index])
+        image = self.opener(self.items[index])
         if image.mode == "F":
             raise InputError(f"{self.items[index]} holds floating-point pixels of unknown range; save it as PNG")
         return _with_8_bits(image).convert("RGB" if self.channels == 3 else "L")
@@ -125,6 +125,29 @@ class ImageSet:
     def numbers(self) -> Tensor:
         """int64 (N,): where each example stood in the whole split. Its randomness goes by this number."""
         return torch.arange(len(self)) if self.origin is None else self.origin
+
+
+@dataclass(frozen=True)
+class Split:
+    """Images of a data set that are to be worked on.
+
+    `name` says which: train, validation, test, or all in the set's own order; `left_out` how many there are besides, by
+    split. Images in files are to be brought to `size`.
+    """
+
+    data: str
+    name: str
+    images: ImageSet
+    size: int
+    left_out: Mapping[str, int]
+
+    def words(self, brought: str) -> str:
+        """For people. `brought` says what becomes of the size of images in files."""
+        side = f"{self.size}x{self.size} pixels"
+        size = f"of {side}" if isinstance(self.images.images, ArrayImages) else f"{brought} {side}"
+        left = ", ".join(f"{count:,} of split {name}" for name, count in self.left_out.items())
+        hint = f"; left out: {left} (split all is everything)" if left else ""
+        return f"{len(self.images):,} images of {self.data}, split {self.name}, {size}{hint}"
 
 
 @dataclass(frozen=True)

@@ -10,29 +10,24 @@ import numpy as np
 from ..errors import InputError
 from ..images import as_labels
 from .image_sets import ArrayImages, ImageSet
-from .splits import divide
 
 WANTED = "wanted x_train, y_train, x_test, y_test or images, labels (and class_names, if the classes have names)"
 KEYS = {"train": ("x_train", "y_train"), "validation": ("x_val", "y_val"), "test": ("x_test", "y_test")}
+WHOLE = {"all": ("images", "labels")}
 LARGEST_GUESS = 10_000  # classes, where nobody names them: a label far above is a mistake
 
 
-def read_npz(file: Path) -> tuple[ImageSet, ImageSet | None, ImageSet]:
-    """Train, validation (if there is one besides test) and test; without either, a stratified fifth is for testing."""
+def read_npz(file: Path) -> dict[str, ImageSet]:
+    """The splits that the file has, train first; or `all`, where it has none."""
     arrays = _arrays(file)
     present = {name: keys for name, keys in KEYS.items() if keys[0] in arrays}
     if "train" not in present and "images" in arrays:
-        present = {"train": ("images", "labels")}
-    if "train" not in present:
+        present = WHOLE
+    if not present:
         raise InputError(f"{file} holds {', '.join(arrays) or 'nothing'}; {WANTED}")
-    classes = _class_names(file, _labels(file, arrays, *present["train"]), arrays.get("class_names"))
-    sets = {name: _image_set(file, arrays, keys, classes) for name, keys in present.items()}
-    if "test" in sets:
-        return sets["train"], sets.get("validation"), sets["test"]
-    if "validation" in sets:  # as for folders: what there is besides is for testing
-        return sets["train"], None, sets["validation"]
-    train, test = divide(sets["train"], str(file))
-    return train, None, test
+    first = next(iter(present.values()))
+    classes = _class_names(file, _labels(file, arrays, *first), arrays.get("class_names"))
+    return {name: _image_set(file, arrays, keys, classes) for name, keys in present.items()}
 
 
 def _arrays(file: Path) -> dict[str, np.ndarray]:
@@ -67,16 +62,16 @@ def _labels(file: Path, arrays: dict[str, np.ndarray], images: str, labels: str)
     return values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values  # a column is Keras' habit
 
 
-def _class_names(file: Path, train_labels: np.ndarray, names: np.ndarray | None) -> tuple[str, ...]:
+def _class_names(file: Path, labels: np.ndarray, names: np.ndarray | None) -> tuple[str, ...]:
     if names is not None:
         named = tuple(str(name) for name in names.reshape(-1))
         if len(set(named)) < len(named):
             raise InputError(f"{file}: class_names holds a name twice: {', '.join(named[:10])}")
         return named
-    if not np.issubdtype(train_labels.dtype, np.integer):
-        raise InputError(f"{file}: the labels are {train_labels.dtype}; wanted integers from 0 on")
-    count = int(train_labels.astype(np.int64).max(initial=-1)) + 1
-    if count > max(len(train_labels), LARGEST_GUESS):
+    if not np.issubdtype(labels.dtype, np.integer):
+        raise InputError(f"{file}: the labels are {labels.dtype}; wanted integers from 0 on")
+    count = int(labels.astype(np.int64).max(initial=-1)) + 1
+    if count > max(len(labels), LARGEST_GUESS):
         raise InputError(
             f"{file}: label {count - 1} is out of range; wanted labels from 0 to the number of classes - 1"
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,11 +17,12 @@ from .cifar import CIFAR10, CIFAR100, read_cifar
 from .copies import with_copies
 from .folder import common_size, read_folder
 from .hub import read_hub
-from .image_sets import ArrayImages, Data, FileImages, ImageSet
+from .image_sets import ArrayImages, Data, FileImages, ImageSet, Split
+from .joining import joined
 from .loader import CentreFrame, Loader
 from .npz import read_npz
 from .photos10 import load_photos10
-from .splits import holdout_count, stratified
+from .splits import for_training, holdout_count, roles, stratified
 
 NAMED = ("photos10", "cifar10", "cifar100", "imagenet")
 PUBLISHED: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
@@ -29,6 +30,7 @@ PUBLISHED: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
     "cifar100": (CIFAR100.mean, CIFAR100.std),
     "imagenet": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
 }
+TWO = ("train", "test")  # the splits of published sets
 STATISTICS_SAMPLE = 2_000  # images that the mean and std of a set without published ones are taken from
 
 
@@ -59,12 +61,8 @@ def open_data(
     `copies`: where processed copies of all training images lie, each a .npy of images or a folder of classes.
     """
     source = str(source)
-    if channels not in (1, 3):
-        raise InputError(f"images have 1 or 3 channels; got {channels}")
-    if size is not None and size < 1:
-        raise InputError(f"images are at least 1 pixel wide; got a wish for {size}")
-    train, validation, test = _read(source, Path(data_dir).expanduser() if data_dir else None, channels)
-    _check(source, [train, *([validation] if validation else []), test])
+    train, validation, test = for_training(_read(source, data_dir, size, channels), source)
+    _check_classes(source, train)
     train = with_copies(train, [_below(Path(copy).expanduser(), data_dir) for copy in copies])
     side = _side(source, train, size, opened_size)
     if holdout and validation is None:
@@ -84,21 +82,54 @@ def open_data(
     return Data(source, train, validation, test, side, mean, std)
 
 
-def _read(source: str, data_dir: Path | None, channels: int) -> tuple[ImageSet, ImageSet | None, ImageSet]:
+def open_split(
+    source: str | Path,
+    split: str | None = None,
+    data_dir: Path | str | None = None,
+    *,
+    size: int | None = None,
+    channels: int = 3,
+) -> Split:
+    """Open a part of a data set by name, for work that is no training: nothing is asked of the other parts.
+
+    `split` is train, validation, test or all; default: test, or all where the set has no test split of its own. The
+    rest is as for `open_data`, whose splits these are.
+    """
+    source = str(source)
+    found = _read(source, data_dir, size, channels)
+    name = split or ("test" if found.keys() & {"validation", "test"} else "all")
+    side = _side(source, next(iter(found.values())), size, None)
+    if name == "all":
+        return Split(source, name, joined(list(found.values())), side, {})
+    parts = roles(found, source)
+    if name not in parts:
+        known = (*parts, "all")
+        raise InputError(f"{source} has no split '{name}'{did_you_mean(name, known)}")
+    left_out = {other: len(images) for other, images in parts.items() if other != name}
+    return Split(source, name, replace(parts[name], origin=None), side, left_out)
+
+
+def _read(source: str, data_dir: Path | str | None, size: int | None, channels: int) -> Mapping[str, ImageSet]:
+    """The splits that a set has, train first, or `all` where it has none; checked as far as it matters to anyone."""
+    if channels not in (1, 3):
+        raise InputError(f"images have 1 or 3 channels; got {channels}")
+    if size is not None and size < 1:
+        raise InputError(f"images are at least 1 pixel wide; got a wish for {size}")
+    found = _splits(source, Path(data_dir).expanduser() if data_dir else None, channels)
+    sets = {split: _as_grey(images, channels) for split, images in found.items()}
+    _check_alike(source, list(sets.values()))
+    return sets
+
+
+def _splits(source: str, data_dir: Path | None, channels: int) -> Mapping[str, ImageSet]:
     if source in ("cifar10", "cifar100"):
-        train, test = read_cifar(CIFAR10 if source == "cifar10" else CIFAR100, data_dir)
-        return _as_grey(train, channels), None, _as_grey(test, channels)
+        return dict(zip(TWO, read_cifar(CIFAR10 if source == "cifar10" else CIFAR100, data_dir), strict=True))
     if source == "photos10":
-        train, test = _photos10()
-        return _as_grey(train, channels), None, _as_grey(test, channels)
+        return dict(zip(TWO, _photos10(), strict=True))
     if source.startswith("hf:"):
         return read_hub(source.removeprefix("hf:"), data_dir, channels)
     path = _find(source, data_dir)
-    if path.suffix != ".npz":
-        return read_folder(path, channels)
-    train_arrays, validation, test_arrays = read_npz(path)
-    grey_validation = _as_grey(validation, channels) if validation else None
-    return _as_grey(train_arrays, channels), grey_validation, _as_grey(test_arrays, channels)
+    return read_npz(path) if path.suffix == ".npz" else read_folder(path, channels)
 
 
 def _find(source: str, data_dir: Path | None) -> Path:
@@ -139,7 +170,7 @@ def _as_grey(images: ImageSet, channels: int) -> ImageSet:
     return replace(images, images=ArrayImages(grey.to(torch.uint8)))
 
 
-def _check(source: str, sets: list[ImageSet]) -> None:
+def _check_alike(source: str, sets: list[ImageSet]) -> None:
     classes, channels = sets[0].classes, sets[0].images.channels
     for part in sets:
         if len(part) == 0:
@@ -152,11 +183,15 @@ def _check(source: str, sets: list[ImageSet]) -> None:
             raise InputError(
                 f"{source}: the splits differ in their images: {_shape(sets[0])} and {_shape(part)} pixels"
             )
-    counts = torch.bincount(sets[0].labels, minlength=len(classes))
+
+
+def _check_classes(source: str, train: ImageSet) -> None:
+    """What a classifier can be trained on."""
+    counts = torch.bincount(train.labels, minlength=len(train.classes))
     if int((counts > 0).sum()) < 2:
         raise InputError(f"{source} has training images of one class only; a classifier needs at least 2")
     if int(counts.min()) == 0:
-        raise InputError(f"{source}: class '{classes[int(counts.argmin())]}' has no training images")
+        raise InputError(f"{source}: class '{train.classes[int(counts.argmin())]}' has no training images")
 
 
 def _shape(images: ImageSet) -> tuple[int, ...]:
@@ -164,10 +199,10 @@ def _shape(images: ImageSet) -> tuple[int, ...]:
     return tuple(images.images.pixels.shape[2:]) if isinstance(images.images, ArrayImages) else ()
 
 
-def _side(source: str, train: ImageSet, size: int | None, opened_size: int | None) -> int:
-    if isinstance(train.images, FileImages):
-        return size or opened_size or common_size(train.images)
-    height, width = train.images.pixels.shape[2:]
+def _side(source: str, images: ImageSet, size: int | None, opened_size: int | None) -> int:
+    if isinstance(images.images, FileImages):
+        return size or opened_size or common_size(images.images)
+    height, width = images.images.pixels.shape[2:]
     if height != width:
         raise InputError(f"{source}: images in memory must be square; got {height}x{width}")
     if size not in (None, height):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import torch
 from torch import Tensor
 
@@ -40,6 +42,28 @@ def holdout_count(amount: float, total: int) -> int:
             f"cannot hold out {amount:g} of {total:,} training images; give a fraction below 1 or a number"
         )
     return count
+
+
+def roles(splits: Mapping[str, ImageSet], name: str) -> dict[str, ImageSet]:
+    """What the splits that a set has are for: some of train, validation and test.
+
+    Without a test split, the validation split is for testing; without either, a stratified fifth is.
+    """
+    if "test" in splits:
+        return dict(splits)
+    if "validation" in splits:
+        return {"test" if split == "validation" else split: images for split, images in splits.items()}
+    (whole,) = splits.values()
+    train, test = divide(whole, name)
+    return {"train": train, "test": test}
+
+
+def for_training(splits: Mapping[str, ImageSet], name: str) -> tuple[ImageSet, ImageSet | None, ImageSet]:
+    """Train, validation (if there is one besides test) and test."""
+    found = roles(splits, name)
+    if "train" not in found:
+        raise InputError(f"{name} has {' and '.join(splits)} images but none to train on")
+    return found["train"], found.get("validation"), found["test"]
 
 
 def divide(whole: ImageSet, name: str = "the data set") -> tuple[ImageSet, ImageSet]:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from torch import nn
 
-from ..data import Loader
+from ..data import Loader, fingerprint
 from ..errors import InputError, did_you_mean
 from ..specs import construct
 from .accuracy import accuracy, hits, measuring
@@ -44,7 +44,7 @@ def run_suite(
     return Result(
         suite,
         {metric.name: metric for metric in findings.metrics},
-        {**protocol, **findings.protocol},
+        {**protocol, "fingerprint": fingerprint(loader.images, times=False), **findings.protocol},
         {name: pack_hits(hit) for name, hit in findings.hits.items()},
         findings.pictures,
     )

@@ -14,6 +14,8 @@ from .corruptions import standard_ones
 from .result import Result, unpack_hits
 
 FREE = {"model", "trained_against", "weatherproof", "command"}  # what two results about the same images may differ in
+# What is named by a path, and the entry that says what lies there: a set may be named in many ways.
+NAMED = {"data": "fingerprint", "corrupted": "corrupted_from"}
 
 
 @dataclass(frozen=True)
@@ -55,10 +57,19 @@ def compare_trainings(pairs: Sequence[tuple[Result, Result]], draws: int = 2_000
 
 
 def _check_alike(a: Result, b: Result) -> None:
-    changed = [key for key in sorted({*a.protocol, *b.protocol} - FREE) if a.protocol.get(key) != b.protocol.get(key)]
+    keys = sorted({*a.protocol, *b.protocol} - FREE - set(NAMED.values()))
+    changed = next((key for key in keys if _said(a, b, key) != _said(b, a, key)), None)
     if changed:
-        ours, theirs = a.protocol.get(changed[0]), b.protocol.get(changed[0])
-        raise InputError(f"the results cannot be compared: they differ in {changed[0]} ({ours} and {theirs})")
+        ours, theirs = _said(a, b, changed), _said(b, a, changed)
+        raise InputError(f"the results cannot be compared: they differ in {changed} ({ours} and {theirs})")
+
+
+def _said(result: Result, other: Result, key: str) -> object:
+    """What a result says about how it came about: not what the data are called where both know what they are."""
+    proof = NAMED.get(key, key)
+    if all(each.protocol.get(proof) is not None for each in (result, other)):
+        return result.protocol[proof]
+    return result.protocol.get(key)
 
 
 def _groups(names: list[str]) -> dict[str, list[str]]:

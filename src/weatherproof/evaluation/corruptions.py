@@ -58,7 +58,7 @@ class Corruptions:
         made = made_with(self.folder)
         settled = {
             "recompress": self.recompress,
-            "frost": self.frost not in ("auto", made.get("frost")),
+            "frost": self.frost not in ("auto", made.get("frost")) and made.get("frost") != "none",
             "corruption_seed": self.seed not in (0, made.get("corruption_seed")),
         }
         given = next((name for name, differs in settled.items() if differs), None)

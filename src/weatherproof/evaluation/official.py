@@ -11,11 +11,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..data import ArrayImages, FileImages, ImageSet, Loader
+from ..data import ArrayImages, FileImages, ImageSet, Loader, fingerprint
+from ..data.versions import PROTOCOL
 from ..errors import InputError
 from ..files import read_json
 
 Condition = tuple[str, int]
+# What a set of ours says of itself, and under which name.
+SAID = {"scale": "scale", "frost": "frost", "corruption_seed": "seed", "corrupted_from": "fingerprint"}
 NAMED = 20  # missing files that a sentence names, of a tree that may lack millions
 
 
@@ -129,19 +132,28 @@ def _is_empty(path: Path) -> bool:
 
 
 def made_with(folder: Path) -> dict[str, Any]:
-    """What a set that `weatherproof corrupt` wrote says of itself: scale, frost, corruption_seed; else nothing."""
-    if not (folder / "protocol.json").is_file():
+    """What a set that `weatherproof corrupt` wrote says of itself: scale, frost, corruption_seed, and the fingerprint
+    of the images that it was made from; else nothing."""
+    if not (folder / PROTOCOL).is_file():
         return {}
-    plan = read_json(folder / "protocol.json")
-    found = {"scale": plan.get("scale"), "frost": plan.get("frost"), "corruption_seed": plan.get("seed")}
+    plan = read_json(folder / PROTOCOL)
+    found = {ours: plan.get(theirs) for ours, theirs in SAID.items()}
     return {key: value for key, value in found.items() if value is not None}
+
+
+def refuse_other_images(folder: Path, images: ImageSet) -> None:
+    """A .npy set of ours holds images by number alone: `images`, a whole split, must be those that it was made from."""
+    made_from = made_with(folder).get("corrupted_from")
+    if made_from and isinstance(images.images, ArrayImages) and made_from != fingerprint(images):
+        split = read_json(folder / PROTOCOL).get("split")
+        raise InputError(f"{folder} was not made from these images, but from split {split} of its set, or other data")
 
 
 def _severities(folder: Path, wanted: list[int]) -> list[int]:
     """The severities in a .npy file, in order: all five, unless the folder is one of ours and says otherwise."""
     known = [1, 2, 3, 4, 5]
-    if (folder / "protocol.json").is_file():
-        known = list(read_json(folder / "protocol.json").get("severities", known))
+    if (folder / PROTOCOL).is_file():
+        known = list(read_json(folder / PROTOCOL).get("severities", known))
     missing = sorted(set(wanted) - set(known))
     if missing:
         raise InputError(f"{folder} lacks severity {missing[0]}; nothing was measured")

@@ -18,7 +18,10 @@ DECISIVE = (
     "corruption_seed", "recompressed",
 )  # fmt: skip
 # What clean images have no part in.
-OF_CORRUPTIONS = {"scale", "corruptions", "severities", "part", "corrupted", "frost", "corruption_seed", "recompressed"}
+OF_CORRUPTIONS = {
+    "scale", "corruptions", "severities", "part", "corrupted", "corrupted_from", "frost", "corruption_seed",
+    "recompressed",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

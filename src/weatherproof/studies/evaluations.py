@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -12,11 +13,10 @@ import torch
 from torch import nn
 
 from .. import __version__
-from ..corruptions import frost_in_use, scale_for
-from ..data import ArrayImages, Data, ImageSet, Loader, stratified
+from ..data import ArrayImages, Data, ImageSet, Loader, Split, stratified
 from ..errors import InputError, did_you_mean
 from ..evaluation import SUITES, Corruptions, Result, run_suite
-from ..evaluation.corrupted_sets import Plan, write_corrupted
+from ..evaluation.corrupted_sets import plan_for, write_corrupted
 from ..files import locked
 from ..specs import construct
 from ..training import Recipe
@@ -100,7 +100,8 @@ class Evaluation:
         """The protocol as if the corrupted images had been made on the way: the same bytes, and no machine's folder."""
         if "corrupted" not in protocol:
             return protocol
-        return {**{key: value for key, value in protocol.items() if key != "corrupted"}, "recompressed": False}
+        of_a_folder = ("corrupted", "corrupted_from")
+        return {**{key: value for key, value in protocol.items() if key not in of_a_folder}, "recompressed": False}
 
     def prepare(self, data: Data, cache: Path, jobs: int, progress: Progress | None = None) -> Path | None:
         """The folder with the corrupted images, written first where it is missing; None where there is none to keep."""
@@ -108,37 +109,19 @@ class Evaluation:
         kept = self.suite == "corruptions" and not self.options.get("recompress") and "folder" not in self.options
         if not kept or not isinstance(images.images, ArrayImages):
             return None
-        plan = self._plan(data, images)
-        folder = cache / f"{data.name.replace('/', '-')[-40:]}-{self.split}-{_digest(images, plan)}"
-        with locked(folder.parent / f".{folder.name}.lock", wait=True):
-            write_corrupted(images, data.size, folder, plan, jobs, progress)
-        return folder
-
-    def _plan(self, data: Data, images: ImageSet) -> Plan:
         suite = self._suite()
-        scale = scale_for(data.size, data.size) if suite.scale == "auto" else suite.scale
-        frost = frost_in_use(suite.frost) if "frost" in suite.corruptions else suite.frost
-        return Plan(
-            data.name,
-            self.split,
-            len(images),
-            suite.corruptions,
-            suite.severities,
-            scale,
-            suite.seed,
-            frost,
-            __version__,
-        )
+        part = Split(data.name, self.split, images, data.size, {})
+        plan = plan_for(part, suite.corruptions, suite.severities, suite.scale, suite.seed, suite.frost)
+        # The plan holds the images' fingerprint: sets of the same name whose pixels differ have folders of their own.
+        folder = cache / f"{data.name.replace('/', '-')[-40:]}-{self.split}-{_digest(plan.protocol())}"
+        with locked(folder.parent / f".{folder.name}.lock", wait=True):
+            write_corrupted(images, folder, plan, jobs, progress)
+        return folder
 
     def _suite(self) -> Corruptions:
         suite: Corruptions = construct(Corruptions, self.options, f"evaluation {self.name}")
         return suite
 
 
-def _digest(images: ImageSet, plan: Plan) -> str:
-    """Tells corrupted sets apart by the pixels that they are made from, and by how."""
-    assert isinstance(images.images, ArrayImages)
-    digest = hashlib.sha256(repr(plan).encode())
-    digest.update(images.images.pixels.contiguous().numpy().data)
-    digest.update(images.labels.contiguous().numpy().data)
-    return digest.hexdigest()[:16]
+def _digest(protocol: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(protocol, sort_keys=True).encode()).hexdigest()[:16]
