@@ -43,6 +43,9 @@ class Card:
     channels: int
     size: int
     origin: dict[str, Any] = field(default_factory=dict)
+    digest: str = field(
+        default="", compare=False
+    )  # of all but the origin, which may be edited; none in a card that somebody wrote by hand
 
     def __post_init__(self) -> None:
         if self.channels not in (1, 3) or self.size < 1:
@@ -68,10 +71,10 @@ def build(spec: Spec, where: str = "classifier") -> nn.Module:
 
 def save_classifier(folder: Path, weights: Mapping[str, Tensor], card: Card) -> None:
     """Write both files, each atomically; the card only where it changed, since it is the same for a whole run."""
-    content = asdict(card)
+    content = {**asdict(card), "digest": _digest(card)}
     if not (folder / CARD).is_file() or read_json(folder / CARD) != plain(content):
         write_json(folder / CARD, content)
-    save_tensors(folder / WEIGHTS, weights, {"card": _digest(card)})
+    save_tensors(folder / WEIGHTS, weights)
 
 
 def load_classifier(run_or_file: str | Path, device: torch.device | str = "cpu") -> nn.Module:
@@ -87,14 +90,14 @@ def load_with_card(run_or_file: str | Path, device: torch.device | str = "cpu") 
     card: Card = read_card(where, Card, "classifier")
     spec = Spec.parse(card.classifier, f"{where}: classifier")
     classifier = built_untouched(lambda: build(spec, str(where)))
-    tensors, note = load_tensors(weights)
+    tensors, _ = load_tensors(weights)
     load_weights(classifier, tensors, str(weights))
-    if note.get("card", _digest(card)) != _digest(card):
+    if card.digest not in ("", _digest(card)):
         raise InputError(f"{where} was changed after it was written: it does not describe the classifier in {weights}")
     return classifier.to(device).eval(), card
 
 
 def _digest(card: Card) -> str:
-    """Of what makes the classifier what it is; where it comes from may be edited."""
-    content = {key: value for key, value in plain(asdict(card)).items() if key != "origin"}
+    """Of what makes the classifier what it is."""
+    content = {key: value for key, value in plain(asdict(card)).items() if key not in ("origin", "digest")}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
